@@ -53,7 +53,7 @@ _SEEDS: Final = ("seeds", "seeds-of-commit")
 _PACKAGE: Final = ("package", "audit")
 GATES: Final = {
     "check": Gate((*_STATIC, "tests-check", *_SEEDS), 15 * 60),
-    "ci": Gate((*_STATIC, "tests-ci", *_SEEDS, *_PACKAGE), 25 * 60),
+    "ci": Gate((*_STATIC, "tests-ci", "core-alone", *_SEEDS, *_PACKAGE), 25 * 60),
     "all": Gate((*_STATIC, "tests-all", *_SEEDS, "torture-short", "upgrade", *_PACKAGE), 120 * 60),
     "soak": Gate(
         (

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from scripts import docs_site, requirements_page
+from scripts import config_reference, docs_site, requirements_page
 from scripts import lifecycle_diagram as diagram
 from scripts.spawn_flags import FLAGS
 
@@ -163,6 +163,14 @@ def test_examples_in_toml_and_python_are_at_least_well_formed() -> None:
                 )  # a notebook's
                 checked += 1
     assert checked >= 4
+
+
+@pytest.mark.requirement("config:documented")
+def test_the_reference_page_has_every_key_as_it_is_in_the_structs() -> None:
+    page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+
+    assert config_reference.drawn(page) == page
+    assert {name for name, _ in leaves() if f"| `{name}` |" not in page} == set()
 
 
 @pytest.mark.requirement("docs:lifecycle")

@@ -247,7 +247,7 @@ USAGE = [
     (["status", "last", "--tag", "x"], "name runs or search for them, not both"),
     (["bogus"], "there is no command 'bogus'"),
     (["lst"], "did you mean 'list'?"),
-    (["plan", "rn", "x"], "there is no command plan 'rn'"),
+    (["config", "shw"], "there is no command config 'shw'"),
 ]
 
 

@@ -3,8 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
 
 import pytest
 from tests.cli.cli_home import TIMEOUT_S, Home, until
@@ -33,14 +33,14 @@ REDIRECTIONS: Final = {
     "full": "{n}>/dev/full",
     "unwritable": "{n}</dev/null",
 }
-ACTS: Final[dict[str, tuple[int, Sequence[str]]]] = {
+Acts: TypeAlias = Mapping[str, tuple[int, Sequence[str]]]
+ACTS: Final[Acts] = {
     "run": (0, ("run", "echo x >> run; echo out")),
     "json": (0, ("run", "echo x >> json; echo out", "--json")),
     "fails": (5, ("run", "echo x >> fails; exit 3")),
     "unverified": (6, ("run", "echo x >> unverified", "--verify", "nowhere.txt")),
     "spawn": (0, ("spawn", "echo x >> spawn")),
     "detach": (0, ("run", "--detach", "echo x >> detach")),
-    "map": (0, ("map", "echo {} >> map", "x")),
 }
 """Name, which is also the file that its work writes a line into: exit code and command."""
 
@@ -76,25 +76,30 @@ def times_done(home: Home, name: str) -> int:
     return len(file.read_text().splitlines()) if file.exists() else 0
 
 
+def check_fates(home: Home, acts: Acts, numbers: Sequence[int], kind: str) -> None:
+    """Do all of this at once, with these streams; each ends with its code and is done once."""
+    own = f"{kind}{len(numbers)}{numbers[0]}."
+    running = {
+        name: started(home, [word.replace(">> ", f">> {own}") for word in words], numbers, kind)
+        for name, (_, words) in acts.items()
+    }
+    said = {name: each.communicate(timeout=TIMEOUT_S) for name, each in running.items()}
+    for name in acts:
+        until(lambda name=name: times_done(home, own + name), "work, maybe that nobody waited for")  # type: ignore[misc]
+
+    found = {n: (each.returncode, times_done(home, own + n)) for n, each in running.items()}
+    assert found == {name: (code, 1) for name, (code, _) in acts.items()}, said
+    assert not [text for pair in said.values() for text in pair if b"Traceback" in (text or b"")], (
+        said
+    )
+
+
 @pytest.mark.requirement("cli:standard-streams")
 @pytest.mark.parametrize(("numbers", "kind"), CONDITIONS)
 def test_what_becomes_of_the_work_is_the_exit_code_whatever_can_be_written(
     shared: Home, numbers: Sequence[int], kind: str
 ) -> None:
-    own = f"{kind}{len(numbers)}{numbers[0]}."
-    running = {
-        name: started(shared, [word.replace(">> ", f">> {own}") for word in words], numbers, kind)
-        for name, (_, words) in ACTS.items()
-    }
-    said = {name: each.communicate(timeout=TIMEOUT_S) for name, each in running.items()}
-    for name in ("spawn", "detach"):
-        until(lambda name=name: times_done(shared, own + name), "the work that nobody waited for")  # type: ignore[misc]
-
-    found = {n: (each.returncode, times_done(shared, own + n)) for n, each in running.items()}
-    assert found == {name: (code, 1) for name, (code, _) in ACTS.items()}, said
-    assert not [text for pair in said.values() for text in pair if b"Traceback" in (text or b"")], (
-        said
-    )
+    check_fates(shared, ACTS, numbers, kind)
 
 
 @pytest.mark.requirement("cli:standard-streams")

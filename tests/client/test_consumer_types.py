@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.cli.test_doc_blocks import blocks
+from tests.page_blocks import blocks
 
 ROOT: Final = Path(__file__).parents[2]
 PROGRAM: Final = """\

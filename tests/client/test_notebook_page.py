@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 import pytest
 from tests.cli.cli_home import temporary_home
-from tests.cli.test_doc_blocks import ROOT, blocks
+from tests.page_blocks import ROOT, blocks
 
 PAGE: Final = ROOT / "docs" / "howto" / "notebooks.md"
 NOTEBOOK: Final = """\

@@ -158,34 +158,6 @@ def test_agents_can_be_scripted_for_the_tests_of_a_users_own_flow(tmp_path: Path
     embedded(tmp_path, work)
 
 
-@pytest.mark.requirement("python:plan")
-def test_a_plan_is_found_by_its_name_retried_and_cancelled(tmp_path: Path) -> None:
-    async def scenario(sub: Orchestrator) -> None:
-        mark = tmp_path / "mended"
-        good, breaks = await sub.plan(
-            [
-                {"task": "echo good", "agent": "command", "label": "good"},
-                {"task": f"test -e {mark}", "agent": "command", "label": "breaks"},
-            ],
-            name="release",
-            max_cost_usd=2.5,
-            idempotency_key="once",
-        )
-        await sub.wait_all([good, breaks])
-        (standing,) = await sub.plans()
-        assert (standing.plan_id, standing.name, standing.status) == (good.id, "release", "failed")
-        mark.touch()
-        (again,) = await sub.retry_plan("release")
-        await again.wait()
-        found = await sub.get_plan("last")
-        assert (found.status, [row.run_id for row in found.runs]) == ("ok", [good.id, again.id])
-        with pytest.raises(Conflict, match="nothing to retry"):
-            await sub.retry_plan(good.id)
-        assert (await sub.cancel_plan("release")).status == "ok"
-
-    embedded(tmp_path, scenario)
-
-
 @pytest.mark.requirement("python:dry-run")
 def test_a_dry_run_says_what_a_plan_would_come_to_and_starts_nothing(tmp_path: Path) -> None:
     async def scenario(sub: Orchestrator) -> None:
@@ -200,7 +172,7 @@ def test_a_dry_run_says_what_a_plan_would_come_to_and_starts_nothing(tmp_path: P
         with pytest.raises(NotFound) as refused:
             await sub.dry_run([{"task": "x", "agent": "nobody"}])
         assert refused.value.details["field"] == "agent"
-        assert await sub.plans() == []
+        assert await sub.list() == []
 
     embedded(tmp_path, scenario)
 

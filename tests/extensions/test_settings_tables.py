@@ -1,10 +1,12 @@
-"""What only the user's own file says, whatever a project's file does, and what is not shown."""
+"""Tables of extensions: their variables, what only the user's own file sets, and what is secret."""
 
 from pathlib import Path
 
 import pytest
+from tests.config.key_variables import KEYS, is_set_by_its_variable
 from tests.config.test_trust import ConfigHome
 
+from subagents.extension import settings_tables
 from subagents.extensions.cluster.cluster_settings import ClusterSettings
 from subagents.extensions.notifications.notification_settings import ThreadSettings
 from subagents.extensions.telemetry.telemetry_settings import Telemetry
@@ -15,6 +17,31 @@ otlp_endpoint = "https://elsewhere.example"
 content = true
 """
 CHANNEL = '[notifications.phone]\nurl = "ntfy://ntfy.example/of-somebody"\n'
+VALUES = {
+    "a2a.push_urls": "['https://hooks.example/a2a']",
+    "cluster.listen": "0.0.0.0:7443",
+    "cluster.url": "https://a.example:7443",
+    "cluster.objects": "s3://bucket/path",
+    "cluster.temporal": "temporal.example:7233",
+    "notifications.<name>.url": "desktop",
+    "telemetry.otlp_endpoint": "https://collector.example/otlp",
+    "threads.homeserver": "https://chat.example",
+    "threads.room": "!r:example",
+    "threads.token": "token",
+    "threads.users": "['@me:example']",
+}
+"""Of keys with a form of their own."""
+BESIDE = {
+    "SUBAGENTS_DAEMON__STORE": "postgresql://db.example/other",
+    "SUBAGENTS_NOTIFICATIONS__SOME__URL": "desktop",
+}
+"""What some of them need."""
+
+
+@pytest.mark.requirement("config:environment")
+@pytest.mark.parametrize("key", [key for key in KEYS if key.partition(".")[0] in settings_tables()])
+def test_every_key_of_an_extension_can_be_set_by_its_variable(key: str, tmp_path: Path) -> None:
+    assert is_set_by_its_variable(key, tmp_path, VALUES, BESIDE)
 
 
 @pytest.fixture

@@ -56,8 +56,6 @@ def test_a_client_of_either_era_is_told_who_we_are_and_whom_it_may_use(
             assert "- quick: Answers at once (fast; cost free; about 1s; No tools)" in told
             assert "hidden" not in told
             assert len(told) < 3000
-            extensions = client.server_capabilities.extensions or {}
-            assert ("io.modelcontextprotocol/tasks" in extensions) == (era != "legacy")
 
     play(tmp_path, scenario)
 

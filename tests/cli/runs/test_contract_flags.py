@@ -110,4 +110,4 @@ def takes_spawn_flags(command: Command) -> bool:
 def test_every_command_that_takes_the_flags_of_a_spawn_says_so() -> None:
     marked = {each.name for each in commands() if each.spawns}
     assert marked == {each.name for each in commands() if takes_spawn_flags(each)}
-    assert {"run", "spawn", "map", "schedule add"} <= marked
+    assert {"run", "spawn"} <= marked

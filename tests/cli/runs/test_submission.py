@@ -1,6 +1,5 @@
-"""``run``, ``spawn`` and ``plan run`` on a real daemon: what is printed, and the exit code."""
+"""``run`` and ``spawn`` on a real daemon: what is printed, and the exit code."""
 
-import json
 import re
 
 import pytest
@@ -105,45 +104,12 @@ def test_the_same_idempotency_key_gives_the_same_run(shared: Home) -> None:
     assert other.json["details"] == {"runId": first, "differs": ["task"]}
 
 
-@pytest.mark.requirement("cli:plan")
-def test_a_plan_runs_in_the_order_of_its_dependencies(shared: Home) -> None:
-    (shared.work / "p.toml").write_text(
-        '[[runs]]\nlabel = "first"\ntask = "echo 1 > order"\n'
-        '[[runs]]\nlabel = "second"\ntask = "echo 2 >> order; cat order"\ndepends_on = "first"\n'
-    )
-    done = shared.ok("plan", "run", "p.toml", "--json")
-    results = {each["label"]: each["result"] for each in done.rows("completed")}
-    assert results["second"].split() == ["1", "2"]
-
-
-@pytest.mark.requirement("cli:plan", "cli:exit-codes")
-def test_a_plan_with_one_wrong_run_starts_none(shared: Home) -> None:
-    (shared.work / "bad.json").write_text(
-        '[{"task": "touch started"}, {"task": "t", "dependsOn": "nowhere"}]'
-    )
-    done = shared.cli("plan", "run", "bad.json")
-    assert done.code == 3
-    assert "bad.json: Dependency run not found: nowhere" in done.err
-    assert not (shared.work / "started").exists()
-
-
 @pytest.mark.requirement("cli:exit-codes")
 def test_a_refused_spawn_ends_with_4_and_names_the_key_to_change(shared: Home) -> None:
     key = "SUBAGENTS_AGENTS__DEFAULTS__SUBAGENTS__MAX_SPAWN_DEPTH"
     done = shared.cli("run", "true", env={key: "0"})
     assert done.code == 4
     assert "agents.defaults.subagents.max_spawn_depth" in done.err
-
-
-@pytest.mark.requirement("spawn:children:operator")
-def test_a_persons_jobs_and_plans_are_never_too_many(shared: Home) -> None:
-    key = "SUBAGENTS_AGENTS__DEFAULTS__SUBAGENTS__MAX_CHILDREN_PER_AGENT"
-    first = shared.spawn("sleep 60")
-    steps = [{"task": f"echo {n}", "label": f"step-{n}"} for n in range(12)]
-    (shared.work / "twelve.json").write_text(json.dumps(steps))
-    done = shared.ok("plan", "run", "twelve.json", "--json", env={key: "1"})
-    assert len(done.rows("completed")) == 12
-    shared.ok("cancel", first)
 
 
 @pytest.mark.requirement("input:without-effect")

@@ -27,7 +27,6 @@ def test_run_starts_the_daemon_and_down_stops_it(home: Home) -> None:
     assert home.ok("run", "echo first").out == "first\n"
     pid = home.pid()
     assert home.ok("down", "--yes", "--json").json == {"stopped": True, "daemonPid": pid}
-    assert home.ok("doctor", "--json").json["daemonPid"] is None
     assert home.cli("list").code == 7
 
 
@@ -86,10 +85,6 @@ def test_a_daemon_starts_with_a_broken_file_and_refuses_only_new_runs(home: Home
     assert refused.code == 2
     assert f"{config}:6: unknown key agents.other.runtim" in str(refused.json["message"])
     assert "new runs are refused" in home.ok("status", run).err
-    doctor = home.cli("doctor", "--json").json
-    assert isinstance(doctor["checks"], list)
-    accepting = [each for each in doctor["checks"] if each["name"] == "accepting"]
-    assert "agents.other.runtim" in accepting[0]["detail"]
 
     (home.work / "go").touch()
     assert home.ok("wait", run).out == "went on\n"

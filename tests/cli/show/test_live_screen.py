@@ -29,19 +29,6 @@ def test_a_run_is_drawn_live_and_ends_with_its_result_and_summary(shared: Home) 
     assert "drawn: ok" in shown.splitlines()[-1]
 
 
-@pytest.mark.requirement("cli:few-lines", "cli:live-tree")
-def test_a_large_map_is_one_line_that_is_kept_up_to_date(shared: Home) -> None:
-    words = [str(each) for each in range(21)]
-    code, shown = on_terminal(shared, "map", "sleep 1; echo result {}", *words, "--name", "many")
-    assert code == 0
-    assert "plan many (r-" in shown
-    assert " of 21 ok, " in shown
-    assert "is spawning" not in shown
-    assert "r-" not in shown.partition("plan many (r-")[0].partition("plan show r-")[0]
-    assert shown.count("result 20") == 1
-    assert "21 of 21 ok" in shown.splitlines()[-1]
-
-
 @pytest.mark.requirement("cli:narrow-terminals")
 def test_at_80_columns_a_run_can_be_copied_and_its_state_and_age_be_read(shared: Home) -> None:
     label = "a label that is far longer than any narrow terminal has room for"

@@ -26,11 +26,9 @@ LOOKS = [
     "agents stats",
     "agents stats command --by tag --days 1",
     "agents suggest",
-    "doctor",
     "config show",
     "config validate",
     "config schema",
-    "db check",
     "inbox --all",
     "up",
 ]
@@ -43,16 +41,20 @@ def seen(shared: Home) -> Home:
     return shared
 
 
+def check_look(home: Home, line: str) -> None:
+    """It is one JSON document, and also plain text."""
+    done = home.ok(*line.split(), "--json")
+    assert done.json
+    assert done.out.count("\n") == 1
+    plain = home.ok(*line.split())
+    assert plain.out or "Nothing needs you" in plain.err
+    assert "\x1b" not in plain.out + plain.err
+
+
 @pytest.mark.requirement("cli:json")
 @pytest.mark.parametrize("line", LOOKS)
 def test_every_look_is_one_json_document_and_also_plain_text(seen: Home, line: str) -> None:
-    shared = seen
-    done = shared.ok(*line.split(), "--json")
-    assert done.json
-    assert done.out.count("\n") == 1
-    plain = shared.ok(*line.split())
-    assert plain.out or "Nothing needs you" in plain.err
-    assert "\x1b" not in plain.out + plain.err
+    check_look(seen, line)
 
 
 @pytest.mark.requirement("cli:look:hidden")

@@ -13,7 +13,6 @@ from subagents.domain.run.run import Phase
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RunId
 from subagents.engine.runs.spawn_call import PlanAsked, RunAsked, SpawnContext
-from subagents.extensions.plans.plans import Plans
 
 
 @pytest.mark.requirement("lanes:caps", "field:cap-exceeded")
@@ -180,22 +179,6 @@ def test_a_slot_of_a_plan_comes_free_however_its_run_leaves_it(tmp_path: Path, h
                 seen = max(seen, len(at_work(world)))
                 await world.clock.advance(1)
         assert seen <= 1
-
-    in_world(tmp_path, scenario, max_concurrent=4)
-
-
-@pytest.mark.requirement("plan:jobs")
-def test_steps_that_are_retried_keep_the_bound_of_their_plan(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        ids = await plan_of(world, 1, *steps(3, "fail"))
-        for each in ids:
-            await world.until(each)
-        again = await world.clock.result(
-            Plans(world.engine.queries, world.engine.spawner).retry(
-                ids[0], SpawnContext(session=ME, settings=world.settings, ceiling=None)
-            )
-        )
-        assert {each.run.resolved.step.jobs for each in again if each.run.resolved.step} == {1}
 
     in_world(tmp_path, scenario, max_concurrent=4)
 

@@ -9,6 +9,8 @@ import pytest
 from tests.engine.fake_clock import FakeClock
 from tests.engine.world import ME, WatchedRuntime, World, in_world
 
+from subagents import extension
+from subagents.domain.alerts.detectors.findings import Commits, Finding
 from subagents.domain.run.events import Alerted
 from subagents.domain.run.run import MessageKind, Phase, Run
 from subagents.domain.run.signals import Signal
@@ -25,6 +27,7 @@ from subagents.domain.transcript.transcript_query import Line, LogQuery
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.records.writer import Page, TranscriptWriter
 from subagents.errors import StoreUnavailable
+from subagents.extension import Extension
 from subagents.ports import AttemptRef
 
 RATE_LIMITED = OutputItem(
@@ -61,6 +64,11 @@ async def lines(world: World, run_id: RunId, **query: object) -> Sequence[Line]:
     run = await world.run(run_id)
     asked = LogQuery(limit=1000, **query)  # type: ignore[arg-type]
     return (await world.clock.result(world.engine.recorder.read(run, asked))).lines
+
+
+def commits_of(tool: ToolUse) -> Sequence[Finding]:
+    """The hook ``detectors`` of an extension."""
+    return [Commits((tool.output,))]
 
 
 def spoken(found: Sequence[Line]) -> list[str]:
@@ -370,13 +378,14 @@ def test_a_requester_that_is_a_run_hears_of_alerts_where_it_works(tmp_path: Path
 
 
 @pytest.mark.requirement("alerts:last-acts")
-def test_what_a_worker_did_last_is_told_before_its_end(tmp_path: Path) -> None:
-    commit = ToolUse(
-        name="Bash", command="git commit -m done", exit_code=0, output="[main abc1234] done"
-    )
+def test_what_a_worker_did_last_is_told_before_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook = Extension("one", detectors=f"{__name__}:commits_of")
+    monkeypatch.setattr(extension, "found", lambda: extension.Found((hook,), ()))
 
     async def scenario(world: World) -> None:
-        said = OutputItem(type=LineType.TOOL, text="committed", tool=commit)
+        said = OutputItem(type=LineType.TOOL, tool=ToolUse(name="commit", output="done"))
         run_id = await talking(world, said, agent="quick")
         await world.until(run_id)
 

@@ -8,26 +8,22 @@ from pathlib import Path
 import pytest
 from tests.builders import Life
 from tests.notification_receivers import HttpReceiver, http_receiver
+from tests.stored_lives import StoredLives
 
 from subagents.domain.run.run import Run
-from subagents.domain.run.values import RunId
 from subagents.extensions.a2a.run_pushes import GIVE_UP_S, PushTarget, RunPushes
 from subagents.followers.journal_export import ReceiverUnavailable
-from subagents.ports import Batch, JournalEntry
-from subagents.store.sqlite.sqlite_store import SqliteStore
 
 
 def state_of(run: Run) -> tuple[str, bytes]:
     return str(run.phase), json.dumps({"run": run.id, "phase": run.phase}).encode()
 
 
-class Place:
+class Place(StoredLives):
     def __init__(self, root: Path) -> None:
-        self.store = SqliteStore(root / "subagents.db", synchronous="OFF")
-        self.store.open("me")
+        super().__init__(root)
         self.file = root / "pushes.json"
         self.now_s = 0.0
-        self.stored: dict[RunId, int] = {}
 
     def pushes(self, *urls: str) -> RunPushes:
         """One whose thread is not started."""
@@ -38,19 +34,6 @@ class Place:
             state_of=state_of,
             now_s=lambda: self.now_s,
         )
-
-    def write(self, life: Life) -> RunId:
-        """What happened to the run since it was last written."""
-        run = life.run
-        known = self.stored.get(run.id, 0)
-        entries = [
-            JournalEntry(run_id=run.id, seq=seq, at_ms=event.at_ms, event=event)
-            for seq, event in enumerate(life.journal, 1)
-        ]
-        created = set() if known else {run.id}
-        self.store.commit(Batch(runs={run.id: run}, created=created, journal=entries[known:]))
-        self.stored[run.id] = len(entries)
-        return run.id
 
 
 @pytest.fixture

@@ -4,86 +4,39 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from subagents.domain.run.signals import ResultSeen, Signal
-from subagents.domain.run.worker_output import LineType, OutputItem
+from tests.extensions.conversation.folds import Document, Fold, an_opening
+
 from subagents.extensions.acp.acp import AcpDialect
 from subagents.extensions.acp.acp_agents import AGENTS
 from subagents.extensions.acp.acp_turn import AcpState
-from subagents.extensions.conversation.dialect import InputLine, Opening, TurnStep
+from subagents.extensions.conversation.dialect import Opening
 
 RECORDED: Final = Path(__file__).parents[2] / "data" / "streams" / "acp"
 DIALECT: Final = AcpDialect()
-Document = dict[str, Any]
 
 
 def opening(**changes: Any) -> Opening:
     """A turn of ``some-agent``, which steers."""
     options = {"command": ["some-agent"], "second_prompt": "steers", "tokens": "turn"}
-    return Opening(
-        **{
-            "attempt_id": "r-1#1",
-            "run_id": "r-1",
-            "number": 1,
-            "turn": 1,
-            "message": "do it",
-            "system_prompt": "you are a worker",
-            "cwd": "/w",
-            "session_uuid": "u",
-            "options": options,
-            **changes,
-        }
-    )
+    return an_opening(**{"options": options, **changes})
 
 
 def of_agent(agent: str, **changes: Any) -> Opening:
     return opening(options={"agent": agent}, model=None, **changes)
 
 
-class Fold:
-    """One turn, line by line."""
-
+class AcpFold(Fold[AcpState]):
     def __init__(self, given: Opening, *, now_ms: int | None = 1_000) -> None:
-        first = DIALECT.begin(given)
-        self.state: AcpState = first.state
-        self.now_ms = now_ms
-        self.output: list[OutputItem] = []
-        self.signals: list[Signal] = []
-        self.input_lines: list[InputLine] = list(first.input_lines)
-
-    def hear(self, *lines: Document | bytes) -> TurnStep[AcpState]:
-        for line in lines:
-            data = line if isinstance(line, bytes) else json.dumps(line).encode()
-            step = DIALECT.read_line(self.state, data, now_ms=self.now_ms)
-            self._keep(step)
-        return step
-
-    def finish(self) -> None:
-        self._keep(DIALECT.finish(self.state))
-
-    def _keep(self, step: TurnStep[AcpState]) -> None:
-        self.state = step.state
-        self.output += step.output
-        self.signals += step.signals
-        self.input_lines += step.input_lines
+        super().__init__(DIALECT, given, now_ms=now_ms)
 
     def open(self, **session: Any) -> None:
         """Through the setup, to the first prompt."""
         self.hear(answer("initialize", {"protocolVersion": 1, "agentCapabilities": {}}))
         self.hear(answer("session", {"sessionId": "s-1", **session}))
 
-    # -- what came of it -----------------------------------------------------------------------
-
     @property
     def is_done(self) -> bool:
         return DIALECT.is_done(self.state)
-
-    @property
-    def result(self) -> ResultSeen:
-        (found,) = [each for each in self.signals if isinstance(each, ResultSeen)]
-        return found
-
-    def lines(self, kind: LineType) -> list[str]:
-        return [each.text for each in self.output if each.type is kind and each.text]
 
     def sent(self, method: str) -> list[Document]:
         """The parameters of every request or notification of this method."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 from tests.extensions.acp.acp_folds import (
-    Fold,
+    AcpFold,
     agent_of,
     of_agent,
     recordings,
@@ -15,13 +15,13 @@ from subagents.extensions.acp.acp_agents import AGENTS
 RECORDINGS = recordings()
 
 
-def played(recording: Path, *, at_ms: int | None = 5) -> Fold:
+def played(recording: Path, *, at_ms: int | None = 5) -> AcpFold:
     """The whole recording, heard by its agent's row."""
     is_later = ".loaded." in recording.name or ".resumed." in recording.name
     session_id = "s-old" if is_later or ".unknown-session." in recording.name else None
     deny = ("Bash",) if ".denied." in recording.name else ()
     given = of_agent(agent_of(recording), session_id=session_id, tools_deny=deny)
-    fold = Fold(given, now_ms=at_ms)
+    fold = AcpFold(given, now_ms=at_ms)
     for line in recording.read_bytes().splitlines():
         fold.hear(line)
     fold.finish()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.extensions.acp.acp_folds import (
-    Fold,
+    AcpFold,
     answer,
     chunk,
     failure,
@@ -70,7 +70,7 @@ def test_a_failed_request_is_an_error_in_the_providers_words(recording: Path) ->
 def test_a_turn_that_stops_for_another_reason_is_an_error_with_what_was_said(
     reason: str, error: str
 ) -> None:
-    fold = Fold(opening())
+    fold = AcpFold(opening())
     fold.open()
     fold.hear(chunk("so far"), answer("prompt", {"stopReason": reason}))
 
@@ -89,7 +89,7 @@ def test_a_turn_that_stops_for_another_reason_is_an_error_with_what_was_said(
     ],
 )
 def test_a_limit_is_found_where_agents_put_it(data: dict[str, Any], after_ms: int | None) -> None:
-    fold = Fold(opening())
+    fold = AcpFold(opening())
     fold.open()
     fold.hear(failure("prompt", -32603, "Internal error", data))
 

@@ -5,7 +5,7 @@ import tomllib
 from typing import Any
 
 import pytest
-from tests.extensions.acp.acp_folds import DIALECT, Fold, answer, of_agent, permission
+from tests.extensions.acp.acp_folds import DIALECT, AcpFold, answer, of_agent, permission
 from tests.extensions.acp.acp_lines import AGENT_NAMES
 
 from subagents.domain.rules.tool_kinds import ToolScope
@@ -94,7 +94,7 @@ def test_a_scope_of_whole_tools_is_taken_by_every_agent_that_was_seen_to_keep_it
 
 @pytest.mark.requirement("acp:scope:asks")
 def test_an_agent_that_asks_is_set_to_ask_and_told_no_by_kind_and_by_name() -> None:
-    fold = Fold(of_agent("goose", tools_deny=("Bash",)))
+    fold = AcpFold(of_agent("goose", tools_deny=("Bash",)))
     fold.hear(answer("initialize", {"protocolVersion": 1}))
     modes = {"availableModes": [{"id": "auto"}, {"id": "approve"}]}
     fold.hear(answer("session", {"sessionId": "s-1", "modes": modes}))
@@ -113,7 +113,7 @@ def test_an_agent_that_asks_is_set_to_ask_and_told_no_by_kind_and_by_name() -> N
 
 @pytest.mark.requirement("acp:scope:asks")
 def test_an_agent_that_has_no_mode_to_ask_in_does_not_get_its_turn() -> None:
-    fold = Fold(of_agent("goose", tools_deny=("Bash",)))
+    fold = AcpFold(of_agent("goose", tools_deny=("Bash",)))
     fold.hear(answer("initialize", {"protocolVersion": 1}))
     fold.hear(answer("session", {"sessionId": "s-1", "modes": {"availableModes": [{"id": "x"}]}}))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.extensions.acp.acp_folds import (
-    Fold,
+    AcpFold,
     answer,
     failure,
     of_agent,
@@ -17,11 +17,11 @@ from subagents.domain.run.worker_output import LineType
 
 @pytest.mark.requirement("acp:setup:bridge")
 def test_our_tools_are_given_to_the_session_without_any_secret() -> None:
-    fold = Fold(opening(bridge=("/usr/bin/python", "-m", "subagents", "mcp")))
+    fold = AcpFold(opening(bridge=("/usr/bin/python", "-m", "subagents", "mcp")))
     fold.hear(answer("initialize", {"protocolVersion": 1}))
 
     (new,) = fold.sent("session/new")
-    assert new["cwd"] == "/w"
+    assert new["cwd"] == "/home/ada/project"
     assert new["mcpServers"] == [
         {
             "name": "subagents",
@@ -34,7 +34,7 @@ def test_our_tools_are_given_to_the_session_without_any_secret() -> None:
 
 @pytest.mark.requirement("acp:setup:system-prompt")
 def test_the_role_stands_before_the_first_prompt_and_before_no_later_one() -> None:
-    first, later = Fold(opening()), Fold(opening(session_id="s-1", turn=2))
+    first, later = AcpFold(opening()), AcpFold(opening(session_id="s-1", turn=2))
     first.open()
     later.hear(
         answer("initialize", {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}})
@@ -42,24 +42,24 @@ def test_the_role_stands_before_the_first_prompt_and_before_no_later_one() -> No
     later.hear(answer("session:load", {}))
 
     (asked,) = first.sent("session/prompt")
-    assert asked["prompt"][0]["text"] == "you are a worker\n\n# Your task\n\ndo it"
+    assert asked["prompt"][0]["text"] == "You are a worker.\n\n# Your task\n\ndo it"
     (again,) = later.sent("session/prompt")
     assert again["prompt"][0]["text"] == "do it"
 
 
 @pytest.mark.requirement("acp:setup:system-prompt")
 def test_claude_gets_its_role_as_a_system_prompt() -> None:
-    fold = Fold(of_agent("claude-agent-acp"))
+    fold = AcpFold(of_agent("claude-agent-acp"))
     fold.open()
 
     (new,) = fold.sent("session/new")
-    assert new["_meta"]["systemPrompt"] == {"append": "you are a worker"}
+    assert new["_meta"]["systemPrompt"] == {"append": "You are a worker."}
     assert fold.sent("session/prompt")[0]["prompt"][0]["text"] == "do it"
 
 
 @pytest.mark.requirement("acp:setup:no-commands")
 def test_a_message_that_begins_like_a_command_of_the_program_is_none() -> None:
-    fold = Fold(opening(system_prompt="", message="/logout"))
+    fold = AcpFold(opening(system_prompt="", message="/logout"))
     fold.open()
 
     assert fold.sent("session/prompt")[0]["prompt"][0]["text"] == "Message:\n/logout"
@@ -77,7 +77,7 @@ def test_a_message_that_begins_like_a_command_of_the_program_is_none() -> None:
 def test_a_model_is_set_by_the_way_that_the_session_offers(
     offered: dict[str, Any], asked: str, sent: str
 ) -> None:
-    fold = Fold(opening(model=asked))
+    fold = AcpFold(opening(model=asked))
     fold.open(**offered)
 
     methods = [
@@ -102,7 +102,7 @@ def test_a_model_is_set_by_the_way_that_the_session_offers(
 def test_what_a_session_does_not_offer_ends_the_turn_with_what_it_does(
     changes: dict[str, str], output: str
 ) -> None:
-    fold = Fold(opening(**changes))
+    fold = AcpFold(opening(**changes))
     fold.open(configOptions=[{"id": "model", "options": [{"value": "m1"}, {"value": "m2"}]}])
 
     assert fold.is_done
@@ -114,15 +114,15 @@ def test_what_a_session_does_not_offer_ends_the_turn_with_what_it_does(
 @pytest.mark.requirement("acp:setup:mode")
 def test_a_mode_of_the_table_may_be_refused_and_one_that_the_user_wrote_may_not() -> None:
     modes = {"availableModes": [{"id": "yolo"}]}
-    tabled = Fold(of_agent("qwen"))
+    tabled = AcpFold(of_agent("qwen"))
     tabled.open(modes=modes)
     tabled.hear(failure("try:mode", -32603, "not in this folder"))
-    wished = Fold(opening(options={"command": ["x"], "mode": "yolo"}))
+    wished = AcpFold(opening(options={"command": ["x"], "mode": "yolo"}))
     wished.open(modes=modes)
     wished.hear(failure("set:mode", -32603, "not in this folder"))
 
     assert len(tabled.sent("session/prompt")) == 1
-    assert "try:mode: not in this folder" in tabled.lines(LineType.SYSTEM)
+    assert "try:mode: not in this folder" in tabled.texts(LineType.SYSTEM)
     assert wished.is_done
     assert wished.result.error == "set:mode: not in this folder"
 
@@ -138,7 +138,7 @@ def test_a_mode_of_the_table_may_be_refused_and_one_that_the_user_wrote_may_not(
 def test_where_claude_may_not_pass_over_permissions_it_asks_us_and_no_model(
     offered: tuple[str, ...], chosen: str
 ) -> None:
-    fold = Fold(of_agent("claude-agent-acp"))
+    fold = AcpFold(of_agent("claude-agent-acp"))
     fold.open(modes={"currentModeId": "auto", "availableModes": [{"id": each} for each in offered]})
 
     (asked,) = fold.sent("session/set_mode")
@@ -147,7 +147,7 @@ def test_where_claude_may_not_pass_over_permissions_it_asks_us_and_no_model(
 
 @pytest.mark.requirement("acp:setup:login")
 def test_an_agent_that_wants_a_login_says_how_to_give_it_one() -> None:
-    fold = Fold(opening())
+    fold = AcpFold(opening())
     methods = [{"id": "oauth", "name": "Log in"}, {"id": "api-key", "name": "Key"}]
     fold.hear(answer("initialize", {"protocolVersion": 1, "authMethods": methods}))
     fold.hear(failure("session", -32000, "Authentication required"))
@@ -160,7 +160,7 @@ def test_an_agent_that_wants_a_login_says_how_to_give_it_one() -> None:
 
 @pytest.mark.requirement("acp:setup:login")
 def test_gemini_is_logged_in_with_its_key_before_its_session_is_opened() -> None:
-    fold = Fold(of_agent("gemini"))
+    fold = AcpFold(of_agent("gemini"))
     fold.hear(answer("initialize", {"protocolVersion": 1}))
 
     assert fold.sent("authenticate") == [{"methodId": "gemini-api-key"}]
@@ -171,7 +171,7 @@ def test_gemini_is_logged_in_with_its_key_before_its_session_is_opened() -> None
 
 @pytest.mark.requirement("acp:setup:version")
 def test_an_agent_of_another_version_of_the_protocol_is_refused() -> None:
-    fold = Fold(opening())
+    fold = AcpFold(opening())
     fold.hear(answer("initialize", {"protocolVersion": 2}))
 
     assert "version 2 of the protocol" in (fold.result.error or "")
@@ -180,7 +180,7 @@ def test_an_agent_of_another_version_of_the_protocol_is_refused() -> None:
 @pytest.mark.requirement("acp:resume:ways")
 def test_a_session_is_gone_on_with_by_resume_then_by_load_and_else_not_at_all() -> None:
     able = {"loadSession": True, "sessionCapabilities": {"resume": {}}}
-    fold = Fold(opening(session_id="s-1"))
+    fold = AcpFold(opening(session_id="s-1"))
     fold.hear(answer("initialize", {"protocolVersion": 1, "agentCapabilities": able}))
     assert fold.sent("session/resume")[0]["sessionId"] == "s-1"
     fold.hear(failure("session", -32601, "method not found"))
@@ -188,7 +188,7 @@ def test_a_session_is_gone_on_with_by_resume_then_by_load_and_else_not_at_all() 
     fold.hear(failure("session:load", -32603, "no such session"))
     assert fold.result.error == "session:load: no such session"
 
-    unable = Fold(opening(session_id="s-1"))
+    unable = AcpFold(opening(session_id="s-1"))
     unable.hear(answer("initialize", {"protocolVersion": 1}))
     assert unable.result.error == "the agent cannot resume its session s-1"
 
@@ -196,7 +196,7 @@ def test_a_session_is_gone_on_with_by_resume_then_by_load_and_else_not_at_all() 
 @pytest.mark.requirement("acp:stream:any-line")
 @pytest.mark.parametrize("odd", [{}, [1], None, 5])
 def test_an_option_whose_names_are_no_texts_is_not_the_one_that_is_looked_for(odd: object) -> None:
-    fold = Fold(of_agent("qwen"))
+    fold = AcpFold(of_agent("qwen"))
 
     fold.open(configOptions=[{"id": odd, "category": odd, "options": []}])
 

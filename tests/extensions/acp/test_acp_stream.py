@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.extensions.acp.acp_folds import (
-    Fold,
+    AcpFold,
     agent_of,
     answer,
     chunk,
@@ -32,7 +32,7 @@ from subagents.domain.run.worker_output import LineType, PlanStatus
 def test_every_recorded_event_is_decoded_or_said_to_be_unknown(recording: Path) -> None:
     fold = played(recording)
 
-    unknown = [line for line in fold.lines(LineType.SYSTEM) if line.startswith("unknown event")]
+    unknown = [line for line in fold.texts(LineType.SYSTEM) if line.startswith("unknown event")]
     assert unknown == [], "each of these has a meaning by now"
     assert len([each for each in fold.signals if isinstance(each, ResultSeen)]) == 1
     assert fold.is_done
@@ -63,8 +63,8 @@ def test_a_failing_command_is_told_with_its_line_its_output_and_its_end(recordin
     is_told = agent_of(recording) != "gemini"
     assert ended.is_error is is_told
     assert ("hi" in ended.output) is is_told
-    assert "hmm" in "".join(fold.lines(LineType.THINKING))
-    assert any("I will" in text for text in fold.lines(LineType.TEXT))
+    assert "hmm" in "".join(fold.texts(LineType.THINKING))
+    assert any("I will" in text for text in fold.texts(LineType.TEXT))
     assert fold.result.text == "result of three words"
     assert not fold.result.is_error
     assert [each for each in fold.signals if isinstance(each, SessionSeen)]
@@ -101,7 +101,7 @@ def test_the_history_of_a_loaded_session_is_told_to_nobody_again() -> None:
 
 @pytest.mark.requirement("acp:stream:plan")
 def test_a_plan_is_shown_with_what_is_done() -> None:
-    fold = Fold(opening())
+    fold = AcpFold(opening())
     fold.open()
     entries = [
         {"content": "one", "status": "completed", "priority": "high"},
@@ -121,7 +121,7 @@ def test_a_plan_is_shown_with_what_is_done() -> None:
 
 @pytest.mark.requirement("acp:stream:joined")
 def test_chunks_are_joined_into_one_line_and_the_last_message_is_the_result() -> None:
-    fold = Fold(opening())
+    fold = AcpFold(opening())
     fold.open()
 
     fold.hear(chunk("let me ", id="a"), chunk("think", id="a"))
@@ -129,14 +129,14 @@ def test_chunks_are_joined_into_one_line_and_the_last_message_is_the_result() ->
     fold.hear(chunk("the ", id="b"), chunk("result", id="b"))
     fold.hear(answer("prompt", {"stopReason": "end_turn"}))
 
-    assert fold.lines(LineType.TEXT) == ["let me think", "the result"]
-    assert fold.lines(LineType.THINKING) == ["hmm"]
+    assert fold.texts(LineType.TEXT) == ["let me think", "the result"]
+    assert fold.texts(LineType.THINKING) == ["hmm"]
     assert fold.result.text == "the result"
 
 
 @pytest.mark.requirement("acp:stream:notices")
 def test_what_the_program_itself_says_is_no_part_of_the_result() -> None:
-    fold = Fold(opening())
+    fold = AcpFold(opening())
     fold.open()
     informational = {"claudeCode": {"kind": "informational", "level": "warning"}}
 
@@ -148,19 +148,19 @@ def test_what_the_program_itself_says_is_no_part_of_the_result() -> None:
     fold.hear(answer("prompt", {"stopReason": "end_turn"}))
 
     assert fold.result.text == "the result"
-    assert fold.lines(LineType.SYSTEM) == ["Auto mode: changes", "**Warning:** changing"]
+    assert fold.texts(LineType.SYSTEM) == ["Auto mode: changes", "**Warning:** changing"]
 
 
 @pytest.mark.requirement("acp:stream:joined")
 def test_a_message_that_goes_on_and_on_is_said_up_to_its_last_line_end() -> None:
-    fold = Fold(opening())
+    fold = AcpFold(opening())
     fold.open()
 
     for number in range(400):
         fold.hear(chunk(f"line {number} " + "x" * 40 + "\n"))
     fold.hear(answer("prompt", {"stopReason": "end_turn"}))
 
-    output = fold.lines(LineType.TEXT)
+    output = fold.texts(LineType.TEXT)
     assert len(output) > 1
     assert all(len(text) <= 8_000 for text in output)
     assert "\n".join(output).count("line ") == 400
@@ -170,7 +170,7 @@ def test_a_message_that_goes_on_and_on_is_said_up_to_its_last_line_end() -> None
 
 @pytest.mark.requirement("acp:stream:joined")
 def test_a_turn_that_ends_with_a_tool_has_the_message_before_it_as_its_result() -> None:
-    fold = Fold(opening())
+    fold = AcpFold(opening())
     fold.open()
 
     fold.hear(chunk("the answer is 7"))
@@ -183,7 +183,7 @@ def test_a_turn_that_ends_with_a_tool_has_the_message_before_it_as_its_result() 
 
 @pytest.mark.requirement("acp:stream:durations")
 def test_a_tools_duration_is_told_when_both_ends_were_heard_as_they_came() -> None:
-    fold = Fold(opening(), now_ms=1_000)
+    fold = AcpFold(opening(), now_ms=1_000)
     fold.open()
     fold.hear(update("tool_call", toolCallId="c", title="bash", rawInput={"command": "ls"}))
     fold.now_ms = 3_500
@@ -195,11 +195,11 @@ def test_a_tools_duration_is_told_when_both_ends_were_heard_as_they_came() -> No
 @pytest.mark.requirement("acp:usage")
 def test_tokens_are_those_of_the_turn_and_unknown_where_only_the_last_request_tells() -> None:
     used = {"inputTokens": 10, "outputTokens": 5, "cachedReadTokens": 100, "totalTokens": 115}
-    turn = Fold(opening())
+    turn = AcpFold(opening())
     turn.open()
     turn.hear(update("usage_update", used=90, size=200, cost={"amount": 0.5, "currency": "USD"}))
     turn.hear(answer("prompt", {"stopReason": "end_turn", "usage": used}))
-    last = Fold(of_agent("opencode"))
+    last = AcpFold(of_agent("opencode"))
     last.open()
     last.hear(answer("prompt", {"stopReason": "end_turn", "usage": used}))
 
@@ -226,7 +226,7 @@ FIELDS = st.sampled_from(
 @pytest.mark.requirement("acp:stream:anything")
 @given(st.lists(st.tuples(NAMES, st.dictionaries(FIELDS, JSON, max_size=6)), max_size=6))
 def test_no_update_of_any_shape_raises(updates: list[tuple[str, dict[str, Any]]]) -> None:
-    fold = Fold(of_agent("qwen"))
+    fold = AcpFold(of_agent("qwen"))
     fold.open()
     for kind, fields in updates:
         fold.hear(update(kind, **fields))
@@ -237,7 +237,7 @@ def test_no_update_of_any_shape_raises(updates: list[tuple[str, dict[str, Any]]]
 
 @pytest.mark.requirement("acp:stream:any-line")
 def test_a_cost_in_a_currency_that_is_no_text_is_not_in_dollars() -> None:
-    turn = Fold(opening())
+    turn = AcpFold(opening())
     turn.open()
 
     turn.hear(update("usage_update", used=90, size=200, cost={"amount": 0.5, "currency": {}}))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.extensions.acp.acp_folds import (
     DIALECT,
-    Fold,
+    AcpFold,
     agent_of,
     answer,
     chunk,
@@ -41,7 +41,7 @@ def test_folding_twice_gives_the_same_letters_and_signals(recording: Path) -> No
 
 @pytest.mark.requirement("acp:steer:open")
 def test_a_message_is_sent_when_the_turn_is_still_open_and_answered_before_it_is_over() -> None:
-    fold = Fold(opening())
+    fold = AcpFold(opening())
     fold.open()
     mark = DIALECT.steer(fold.state, "turn left", key="k")
     assert mark is not None
@@ -61,7 +61,7 @@ def test_a_message_is_sent_when_the_turn_is_still_open_and_answered_before_it_is
 
 @pytest.mark.requirement("acp:steer:late")
 def test_a_message_that_comes_too_late_is_not_sent_and_not_taken() -> None:
-    fold = Fold(opening())
+    fold = AcpFold(opening())
     fold.open()
     mark = DIALECT.steer(fold.state, "turn left", key="k")
     assert mark is not None
@@ -77,7 +77,7 @@ def test_a_message_that_comes_too_late_is_not_sent_and_not_taken() -> None:
 
 @pytest.mark.requirement("acp:steer:pulled")
 def test_qwen_is_given_messages_when_it_asks_for_them() -> None:
-    fold = Fold(of_agent("qwen"))
+    fold = AcpFold(of_agent("qwen"))
     fold.open()
     for key, text in (("k1", "turn left"), ("k2", "then right")):
         mark = DIALECT.steer(fold.state, text, key=key)
@@ -100,7 +100,7 @@ def test_qwen_is_given_messages_when_it_asks_for_them() -> None:
 @pytest.mark.requirement("acp:steer:others")
 @pytest.mark.parametrize("agent", ["gemini", "goose", "codex-acp"])
 def test_an_agent_that_would_queue_or_end_its_turn_takes_no_message(agent: str) -> None:
-    fold = Fold(of_agent(agent))
+    fold = AcpFold(of_agent(agent))
     fold.hear(answer("initialize", {"protocolVersion": 1}))
     if agent == "gemini":
         fold.hear(answer("authenticate", {}))
@@ -113,7 +113,7 @@ def test_an_agent_that_would_queue_or_end_its_turn_takes_no_message(agent: str) 
 
 @pytest.mark.requirement("acp:interrupt")
 def test_an_interrupt_cancels_the_session_and_only_while_a_prompt_is_open() -> None:
-    fold = Fold(opening())
+    fold = AcpFold(opening())
     assert DIALECT.interrupt(fold.state, key="i") is None
     fold.open()
     input_line = DIALECT.interrupt(fold.state, key="i")
@@ -128,7 +128,7 @@ def test_an_interrupt_cancels_the_session_and_only_while_a_prompt_is_open() -> N
 
 @pytest.mark.requirement("acp:permission:open")
 def test_without_a_scope_every_question_is_answered_with_allow_once() -> None:
-    fold = Fold(opening())
+    fold = AcpFold(opening())
     fold.open()
     fold.hear(permission("rm", "delete", id="q"))
 
@@ -141,7 +141,7 @@ def test_without_a_scope_every_question_is_answered_with_allow_once() -> None:
 
 @pytest.mark.requirement("acp:permission:none-fits")
 def test_a_question_that_offers_no_fitting_answer_is_given_up() -> None:
-    fold = Fold(opening())
+    fold = AcpFold(opening())
     fold.open()
     asked = permission("rm", "delete")
     asked["params"]["options"] = [{"optionId": "n", "name": "No", "kind": "reject_once"}]
@@ -152,7 +152,7 @@ def test_a_question_that_offers_no_fitting_answer_is_given_up() -> None:
 
 @pytest.mark.requirement("acp:asked:unknown")
 def test_what_this_client_does_not_do_is_refused_and_never_left_unanswered() -> None:
-    fold = Fold(opening())
+    fold = AcpFold(opening())
     fold.open()
     for number, method in enumerate(("fs/read_text_file", "terminal/create", "vendor/thing")):
         fold.hear({"jsonrpc": "2.0", "id": number, "method": method, "params": {}})
@@ -164,14 +164,14 @@ def test_what_this_client_does_not_do_is_refused_and_never_left_unanswered() -> 
 
 @pytest.mark.requirement("acp:ends")
 def test_an_agent_that_dies_in_its_turn_leaves_an_error_and_its_last_words() -> None:
-    fold = Fold(opening())
+    fold = AcpFold(opening())
     fold.open()
     fold.hear(chunk("half a sent"))
     fold.finish()
 
     assert fold.result.error == "the agent ended before its turn was over"
     assert fold.result.text == "half a sent"
-    assert fold.lines(LineType.TEXT) == ["half a sent"]
+    assert fold.texts(LineType.TEXT) == ["half a sent"]
 
 
 @pytest.mark.requirement("acp:usage")
@@ -180,7 +180,7 @@ def test_an_agent_that_dies_in_its_turn_leaves_an_error_and_its_last_words() -> 
 )
 def test_a_further_turn_counts_on_from_the_turns_before(told: float, cost: float) -> None:
     before = Usage(tokens_in=100, tokens_out=50, cost_usd=0.5)
-    turn = Fold(replace(opening(), turn=2, used=before))
+    turn = AcpFold(replace(opening(), turn=2, used=before))
     turn.open()
     turn.hear(update("usage_update", used=90, size=200, cost={"amount": told, "currency": "USD"}))
     used = {"inputTokens": 10, "outputTokens": 5, "totalTokens": 15}
@@ -195,7 +195,7 @@ def test_a_further_turn_counts_on_from_the_turns_before(told: float, cost: float
     st.binary(max_size=200), st.sampled_from(["initialize", "session", "prompt", "set:mode"]), JSON
 )
 def test_no_line_and_no_answer_of_any_shape_raises(noise: bytes, id: str, result: Any) -> None:  # noqa: A002
-    fold = Fold(of_agent("opencode"))
+    fold = AcpFold(of_agent("opencode"))
     fold.hear(noise)
     fold.hear(json.dumps(answer(id, result)).encode())
     fold.open()
@@ -219,7 +219,7 @@ def test_no_line_and_no_answer_of_any_shape_raises(noise: bytes, id: str, result
 def test_a_stream_that_is_cut_anywhere_is_still_heard(recording: Path) -> None:
     data = recording.read_bytes()
     for at in range(0, len(data), max(1, len(data) // 60)):
-        fold = Fold(of_agent(agent_of(recording)))
+        fold = AcpFold(of_agent(agent_of(recording)))
         for line in data[:at].splitlines():
             fold.hear(line)
         fold.finish()

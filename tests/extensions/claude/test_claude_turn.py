@@ -11,7 +11,7 @@ from tests.extensions.claude.claude_folds import (
     DIALECT,
     NAMES,
     OPENING,
-    Folded,
+    ClaudeFold,
     event,
     fold,
     lines,
@@ -27,14 +27,9 @@ from subagents.domain.run.worker_output import LineType
 from subagents.extensions.claude.claude_state import message_id
 
 
-def finished(folded: Folded) -> Folded:
-    step = DIALECT.finish(folded.state)
-    return Folded(
-        step.state,
-        [*folded.output, *step.output],
-        [*folded.signals, *step.signals],
-        folded.input_lines,
-    )
+def finished(folded: ClaudeFold) -> ClaudeFold:
+    folded.finish()
+    return folded
 
 
 @pytest.mark.requirement("claude-worker:stream:turn-has-an-end")
@@ -119,7 +114,7 @@ def test_a_turn_is_not_over_while_an_agent_works_in_the_background() -> None:
     ends = [i for i, line in enumerate(found) if json.loads(line)["type"] == "result"]
     assert len(ends) == 3
     assert not fold(found[: ends[0] + 2]).state.is_over
-    assert finished(fold(found[: ends[0] + 2])).result.is_error
+    assert finished(fold(found[: ends[0] + 2])).results[-1].is_error
     assert fold(found).results[-1].text == "done"
 
 
@@ -267,10 +262,10 @@ def test_a_heartbeat_of_a_tool_is_no_sign_of_life_but_thinking_is() -> None:
 def test_a_question_to_its_host_is_answered_so_that_it_never_waits() -> None:
     asked = {"subtype": "can_use_tool", "tool_name": "Bash"}
     folded = fold([event(type="control_request", request_id="q1", request=asked)])
-    (answer,) = (json.loads(each.line)["response"] for each in folded.input_lines)
+    (answer,) = (json.loads(each.line)["response"] for each in folded.input_lines[1:])
     assert (answer["request_id"], answer["response"]["behavior"]) == ("q1", "deny")
     other = fold([event(type="control_request", request_id="q2", request={"subtype": "new"})])
-    assert json.loads(other.input_lines[0].line)["response"]["subtype"] == "error"
+    assert json.loads(other.input_lines[-1].line)["response"]["subtype"] == "error"
 
 
 JSON: Final = st.recursive(

@@ -3,7 +3,8 @@
 from typing import Any
 
 import pytest
-from tests.extensions.codex.codex_folds import CODEX, Document, opening
+from tests.extensions.codex.codex_folds import CODEX, opening
+from tests.extensions.conversation.folds import Document
 
 from subagents.errors import ConfigError
 from subagents.extensions.codex.codex_config import UserConfig, thread_params

@@ -27,14 +27,14 @@ def event(method: str, **params: object) -> bytes:
 def test_every_event_of_the_real_program_is_known(name: str) -> None:
     folded = fold(lines_of(name))
 
-    assert [text for text in folded.texts if "unknown event" in text] == []
+    assert [text for text in folded.texts() if "unknown event" in text] == []
 
 
 @pytest.mark.requirement("codex:stream:every-event-known")
 def test_an_event_or_item_of_another_version_is_named() -> None:
     folded = fold([event("turn/dreamed"), event("item/completed", item={"type": "dream"}), b"what"])
 
-    assert folded.texts[:3] == [
+    assert folded.texts()[:3] == [
         "unknown event: turn/dreamed",
         "unknown event: item dream",
         "unknown event: what",
@@ -45,9 +45,9 @@ def test_an_event_or_item_of_another_version_is_named() -> None:
 def test_a_turn_becomes_text_thinking_usage_and_a_result() -> None:
     folded = fold(lines_of("text"))
 
-    assert folded.of(LineType.TEXT) == ["All done."]
-    assert folded.of(LineType.THINKING) == ["hmm"]
-    assert folded.used == Usage(tokens_in=100, tokens_out=50)
+    assert folded.texts(LineType.TEXT) == ["All done."]
+    assert folded.texts(LineType.THINKING) == ["hmm"]
+    assert folded.usage == Usage(tokens_in=100, tokens_out=50)
     assert folded.result == ResultSeen(key="", text="All done.")
     context = next(each.context for each in folded.output if each.context)
     assert (context.tokens, context.window, context.model) == (150, 258_400, "gpt-5.5")

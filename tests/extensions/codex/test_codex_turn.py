@@ -32,11 +32,11 @@ def test_the_end_of_a_sub_agent_of_codex_ends_no_turn_but_its_tokens_count() -> 
     folded = fold(lines_of("sub-agents"))
 
     assert folded.result.text == "parent"
-    assert folded.of(LineType.TEXT) == ["parent"]
+    assert folded.texts(LineType.TEXT) == ["parent"]
     agents = [each.tool for each in folded.output if each.tool and each.tool.is_end]
     assert [(tool.name, tool.agents) for tool in agents] == [("spawn_agent", 1), ("wait_agent", 0)]
     assert len(folded.state.tokens) == 2
-    assert folded.used.tokens_in == sum(each.sent for each in folded.state.tokens.values())
+    assert folded.usage.tokens_in == sum(each.sent for each in folded.state.tokens.values())
 
 
 @pytest.mark.requirement("codex:interrupt")
@@ -58,7 +58,7 @@ def test_a_further_turn_goes_on_with_the_thread_and_counts_its_own_tokens_only()
     sent = folded.sent("thread")
     assert (sent["method"], sent["params"]["threadId"]) == ("thread/resume", SESSION)
     assert folded.result.text == "again"
-    assert folded.used == Usage(tokens_in=200, tokens_out=5)
+    assert folded.usage == Usage(tokens_in=200, tokens_out=5)
 
 
 @pytest.mark.requirement("codex:resume")
@@ -66,7 +66,7 @@ def test_a_second_turn_of_the_same_attempt_counts_all_of_its_tokens() -> None:
     first = Usage(tokens_in=100, tokens_out=50)
     folded = fold(lines_of("resume"), session_id=SESSION, turn=2, used=first)
 
-    assert folded.used == Usage(tokens_in=300, tokens_out=55)
+    assert folded.usage == Usage(tokens_in=300, tokens_out=55)
 
 
 @pytest.mark.requirement("codex:resume")
@@ -151,7 +151,7 @@ def test_a_thread_begins_when_the_login_and_the_users_configuration_are_known() 
     assert params["developerInstructions"] == "You are a worker."
     assert params["model"] == "gpt-5.5"
     turn = folded.sent("turn")["params"]
-    assert turn["input"] == [{"type": "text", "text": "Do it."}]
+    assert turn["input"] == [{"type": "text", "text": "do it"}]
     assert turn["effort"] == "high"
 
 
@@ -160,5 +160,5 @@ def test_a_price_makes_a_cost_and_cached_tokens_have_their_own() -> None:
     prices = {"input": 2.0, "cached": 0.5, "output": 10.0}
     folded = fold(lines_of("text"), options={"prices": prices})
 
-    assert folded.used.cost_usd == pytest.approx((90 * 2 + 10 * 0.5 + 50 * 10) / 1e6)
-    assert fold(lines_of("text")).used.cost_usd is None
+    assert folded.usage.cost_usd == pytest.approx((90 * 2 + 10 * 0.5 + 50 * 10) / 1e6)
+    assert fold(lines_of("text")).usage.cost_usd is None

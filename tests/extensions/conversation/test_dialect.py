@@ -5,11 +5,11 @@ from typing import Any, Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.extensions.conversation.folds import an_opening
 from tests.extensions.dialects import dialects
 
 from subagents.config.settings import RUNTIMES
 from subagents.domain.run.signals import ResultSeen
-from subagents.domain.run.values import AttemptId, RunId
 from subagents.extensions.conversation.dialect import Dialect, Opening
 
 DIALECTS: Final = dialects()
@@ -18,17 +18,7 @@ OPTIONS: Final[dict[str, dict[str, object]]] = {"acp": {"agent": "opencode"}}
 
 
 def opening(dialect: Dialect[Any]) -> Opening:
-    return Opening(
-        attempt_id=AttemptId("r-1#1"),
-        run_id=RunId("r-1"),
-        number=1,
-        turn=1,
-        message="do it",
-        system_prompt="",
-        cwd="/w",
-        session_uuid="11111111-2222-4333-8444-555555555555",
-        options=OPTIONS.get(dialect.name, {}),
-    )
+    return an_opening(system_prompt="", options=OPTIONS.get(dialect.name, {}))
 
 
 @pytest.mark.requirement("conversation:stream:garbage")

@@ -6,6 +6,7 @@ import pytest
 from tests.cli.cli_home import Home
 from tests.config.config_homes import ConfigHome
 
+from subagents.config.paths import Paths
 from subagents.extensions.doctor import doctor
 
 
@@ -41,6 +42,19 @@ def test_doctor_sees_the_daemon_and_a_directory_open_to_others(shared: Home) -> 
     assert checks["database"]["status"] == "ok"
     kept_by = ("each worker in a cgroup of its own", "shims adopt what workers leave behind")
     assert checks["containment"]["detail"].startswith(kept_by)
+
+
+@pytest.mark.requirement("cli:doctor", "daemon:last-good-config")
+def test_doctor_says_why_a_daemon_with_a_broken_file_accepts_no_runs(home: Home) -> None:
+    config = Paths.resolve(home.env()).config_file
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("")
+    home.ok("up")
+    home.ok("down", "--yes")
+    config.write_text("[agents.other]\nruntim = 'command'\n")
+    home.ok("up")
+    checks = {each["name"]: each for each in home.cli("doctor", "--json").rows("checks")}
+    assert "agents.other.runtim" in checks["accepting"]["detail"]
 
 
 @pytest.mark.requirement("doctor:codex-as-a-tool")

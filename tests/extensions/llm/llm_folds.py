@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from tests.extensions.conversation.folds import an_opening
 
 from subagents.extensions.conversation.dialect import Opening
 from subagents.extensions.llm.llm_assignment import FILE, Assignment
@@ -17,18 +18,8 @@ KEY: Final = "sk-test-planted-0123456789"
 
 
 def opening(**changes: Any) -> Opening:
-    facts: dict[str, Any] = {
-        "attempt_id": "r-abcdefghij#2",
-        "run_id": "r-abcdefghij",
-        "number": 2,
-        "turn": 1,
-        "message": "Do it.",
-        "system_prompt": "You are a worker.",
-        "cwd": "/home/ada/project",
-        "session_uuid": "11111111-2222-4333-8444-555555555555",
-        "model": "anthropic:claude-sonnet-4-5",
-    }
-    return Opening(**(facts | changes))
+    second = {"attempt_id": "r-abcdefghij#2", "number": 2, "model": "anthropic:claude-sonnet-4-5"}
+    return an_opening(**(second | changes))
 
 
 def assigned(tmp_path: Path, **changes: Any) -> Assignment:

@@ -3,25 +3,24 @@
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.extensions.conversation.folds import Fold
 from tests.extensions.llm.llm_folds import KEY, LLM, assigned, opening
 
 from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import (
     ResultSeen,
     SessionSeen,
-    Signal,
     ToolSeen,
     UsageSeen,
 )
-from subagents.domain.run.worker_output import ApiError, LineType, OutputItem
+from subagents.domain.run.worker_output import ApiError, LineType
 from subagents.errors import Forbidden, UsageError
-from subagents.extensions.conversation.dialect import TurnStep
 from subagents.extensions.llm import llm_runtime as llm
 from subagents.extensions.llm.llm_assignment import FILE
 from subagents.extensions.llm.llm_runtime import LlmState
@@ -32,29 +31,11 @@ STREAMS: Final = Path(__file__).parents[2] / "data" / "streams" / "llm"
 NAMES: Final = sorted(path.stem for path in STREAMS.glob("*.jsonl"))
 
 
-class Folded(NamedTuple):
-    """What a stream came to."""
-
-    state: LlmState
-    output: list[OutputItem]
-    signals: list[Signal]
-
-    @property
-    def result(self) -> ResultSeen:
-        (found,) = [each for each in self.signals if isinstance(each, ResultSeen)]
-        return found
-
-
-def folded(lines: Iterable[bytes]) -> Folded:
-    step = LLM.begin(opening())
-    found = Folded(step.state, [], [])
-    for line in lines:
-        found = _more(found, LLM.read_line(found.state, line, now_ms=None))
-    return _more(found, LLM.finish(found.state))
-
-
-def _more(found: Folded, step: TurnStep[LlmState]) -> Folded:
-    return Folded(step.state, [*found.output, *step.output], [*found.signals, *step.signals])
+def folded(lines: Iterable[bytes]) -> Fold[LlmState]:
+    found = Fold(LLM, opening())
+    found.hear(*lines)
+    found.finish()
+    return found
 
 
 def lines_of(name: str) -> list[bytes]:

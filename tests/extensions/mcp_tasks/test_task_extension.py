@@ -10,6 +10,7 @@ from tests.api.mcp.mcp_clients import (
     Wire,
     connected,
     desk,
+    each_era,
     play,
     spawned,
 )
@@ -19,7 +20,7 @@ from subagents.domain.run.values import RunId
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
-@pytest.mark.requirement("mcp:tasks:created")
+@pytest.mark.requirement("mcp:tasks:created", "tools:spawn:wake")
 def test_a_spawn_is_a_task_for_who_declares_it_and_a_receipt_for_the_others(
     tmp_path: Path,
 ) -> None:
@@ -40,6 +41,7 @@ def test_a_spawn_is_a_task_for_who_declares_it_and_a_receipt_for_the_others(
         assert run.requester == "agent:main:desk"
         assert (task["resultType"], task["status"]) == ("task", "working")
         assert f'run {run.id} "w": ' in task["statusMessage"]
+        assert "woken by the MCP task" in task["statusMessage"]
         assert ISO.fullmatch(task["createdAt"])
         assert task["ttlMs"] == 7 * 86_400_000
         assert task["pollIntervalMs"] == 1000
@@ -70,9 +72,13 @@ def test_a_task_method_wants_the_capability_the_header_and_the_current_era(tmp_p
 
 
 @pytest.mark.requirement("mcp:eras")
-def test_the_real_client_is_given_receipts_as_it_declares_no_tasks(tmp_path: Path) -> None:
+@each_era
+def test_the_real_client_is_told_of_tasks_and_given_receipts_as_it_declares_none(
+    era: str, tmp_path: Path
+) -> None:
     async def scenario(home: Home) -> None:
-        async with connected(home, "auto", desk(home)) as client:
+        async with connected(home, era, desk(home)) as client:
+            assert (TASKS in (client.server_capabilities.extensions or {})) == (era != "legacy")
             answer = await client.call_tool("sessions_spawn", {"task": "x", "agentId": "quick"})
             assert answer.structured_content is not None
             assert answer.structured_content["status"] == "accepted"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.builders import NOW_MS, RUN, Life
 from tests.matrix_homeserver import YOU, Homeserver, homeserver
+from tests.stored_lives import StoredLives
 
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.run.events import RequestAnswered
@@ -14,8 +15,7 @@ from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RequestId, RunId
 from subagents.extensions.notifications.chat_threads import ChatThreads, Taken
 from subagents.followers.journal_export import ReceiverUnavailable
-from subagents.ports import Batch, JournalEntry
-from subagents.store.sqlite.sqlite_store import SqliteStore
+from subagents.ports import Batch
 
 
 class Kept:
@@ -41,14 +41,12 @@ class Kept:
         return self.taken
 
 
-class Place:
+class Place(StoredLives):
     def __init__(self, root: Path, server: Homeserver) -> None:
-        self.store = SqliteStore(root / "subagents.db", synchronous="OFF")
-        self.store.open("me")
+        super().__init__(root)
         self.file = root / "chat.json"
         self.server = server
         self.inward = Kept()
-        self.written = 0
         self.opened: list[ChatThreads] = []
 
     def threads(self) -> ChatThreads:
@@ -65,16 +63,6 @@ class Place:
 
     def begin(self, *, thread: bool = True) -> Life:
         return Life.begin(RunSpec(task="look at it", thread=thread), run_id=RUN).start()
-
-    def write(self, life: Life) -> None:
-        run, new = life.run, life.journal[self.written :]
-        entries = [
-            JournalEntry(run_id=run.id, seq=seq, at_ms=event.at_ms, event=event)
-            for seq, event in enumerate(new, self.written + 1)
-        ]
-        created = frozenset({run.id}) if self.written == 0 else frozenset()
-        self.store.commit(Batch(runs={run.id: run}, created=set(created), journal=entries))
-        self.written = len(life.journal)
 
     def asking(self, *options: str) -> ChatThreads:
         """One whose room has a question, and which listens from here on."""

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 from tests.builders import NOW_MS, Life
+from tests.stored_lives import StoredLives
 
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.extensions.notifications.notification_settings import NotificationReason
 from subagents.extensions.notifications.notifier import AGE_MS_MAX, Notification, Notifier
 from subagents.followers.journal_export import ReceiverRefused, ReceiverUnavailable
-from subagents.ports import Batch, JournalEntry
-from subagents.store.sqlite.sqlite_store import SqliteStore
 
 
 class Kept:
@@ -37,10 +36,9 @@ class Kept:
         self.seen.append(notification)
 
 
-class Place:
+class Place(StoredLives):
     def __init__(self, root: Path) -> None:
-        self.store = SqliteStore(root / "subagents.db", synchronous="OFF")
-        self.store.open("me")
+        super().__init__(root)
         self.file = root / "cursor.json"
         self.file.write_text('{"number": 0}')
         self.channel = Kept()
@@ -62,14 +60,6 @@ class Place:
         self.runs += 1
         run_id = RunId(f"r-{self.runs:010}")
         return Life.begin(RunSpec(task="do"), run_id=run_id, requester=SessionKey(session)).start()
-
-    def write(self, life: Life) -> None:
-        run = life.run
-        entries = [
-            JournalEntry(run_id=run.id, seq=seq, at_ms=event.at_ms, event=event)
-            for seq, event in enumerate(life.journal, 1)
-        ]
-        self.store.commit(Batch(runs={run.id: run}, created={run.id}, journal=entries))
 
 
 @pytest.fixture

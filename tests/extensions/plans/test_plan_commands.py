@@ -1,5 +1,7 @@
 """``plan``: started, shown, waited for, cancelled and retried on a real daemon."""
 
+import json
+
 import pytest
 from tests.cli.cli_home import Home
 
@@ -52,6 +54,14 @@ def test_a_plan_ends_with_a_summary_and_what_failed_is_retried_by_its_name(share
     assert "2 retried" in shared.ok("plan", "show", "last").out
 
 
+@pytest.mark.requirement("cli:plan", "cli:version-skew")
+def test_a_daemon_of_another_version_is_told_of(
+    shared: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subagents.cli.connection.__version__", "99.0")
+    assert "this command 99.0" in shared.ok("plan", "list").err
+
+
 @pytest.mark.requirement("cli:plan", "plan:once", "plan:cancel")
 def test_a_detached_plan_is_waited_for_cancelled_and_started_once_under_its_key(
     shared: Home,
@@ -87,3 +97,36 @@ def test_plans_are_listed_with_what_their_steps_came_to(shared: Home) -> None:
     page = shared.ok("plan", "list", "--json").rows("plans")
     assert page[0]["states"] == {"ok": 2}
     assert "No plans." in shared.ok("plan", "list", "--dir", "/nowhere").err
+
+
+@pytest.mark.requirement("cli:plan")
+def test_a_plan_runs_in_the_order_of_its_dependencies(shared: Home) -> None:
+    (shared.work / "p.toml").write_text(
+        '[[runs]]\nlabel = "first"\ntask = "echo 1 > order"\n'
+        '[[runs]]\nlabel = "second"\ntask = "echo 2 >> order; cat order"\ndepends_on = "first"\n'
+    )
+    done = shared.ok("plan", "run", "p.toml", "--json")
+    results = {each["label"]: each["result"] for each in done.rows("completed")}
+    assert results["second"].split() == ["1", "2"]
+
+
+@pytest.mark.requirement("cli:plan", "cli:exit-codes")
+def test_a_plan_with_one_wrong_run_starts_none(shared: Home) -> None:
+    (shared.work / "bad.json").write_text(
+        '[{"task": "touch started"}, {"task": "t", "dependsOn": "nowhere"}]'
+    )
+    done = shared.cli("plan", "run", "bad.json")
+    assert done.code == 3
+    assert "bad.json: Dependency run not found: nowhere" in done.err
+    assert not (shared.work / "started").exists()
+
+
+@pytest.mark.requirement("spawn:children:operator")
+def test_a_persons_jobs_and_plans_are_never_too_many(shared: Home) -> None:
+    key = "SUBAGENTS_AGENTS__DEFAULTS__SUBAGENTS__MAX_CHILDREN_PER_AGENT"
+    first = shared.spawn("sleep 60")
+    steps = [{"task": f"echo {n}", "label": f"step-{n}"} for n in range(12)]
+    (shared.work / "twelve.json").write_text(json.dumps(steps))
+    done = shared.ok("plan", "run", "twelve.json", "--json", env={key: "1"})
+    assert len(done.rows("completed")) == 12
+    shared.ok("cancel", first)

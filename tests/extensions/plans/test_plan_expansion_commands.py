@@ -1,10 +1,13 @@
 """``plan dry-run``, ``plan schema`` and ``map``, as they are typed."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from tests.cli.cli_home import Home
+from tests.cli.show.test_live_screen import on_terminal
+from tests.cli.test_standard_streams import CONDITIONS, check_fates
 
 from subagents.cli.main import main
 from subagents.errors import EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE
@@ -217,6 +220,27 @@ def test_a_map_works_at_so_many_items_at_once(shared: Home, flags: list[str]) ->
     done = shared.ok("map", task, "1", "2", "3", *flags)
     assert sorted(done.out.split()) == ["1", "2", "3"]
     assert shared.ok("plan", "show", "last", "--json").json["jobs"] == 1
+
+
+@pytest.mark.requirement("cli:few-lines", "cli:live-tree")
+def test_a_large_map_is_one_line_that_is_kept_up_to_date(shared: Home) -> None:
+    words = [str(each) for each in range(21)]
+    code, shown = on_terminal(shared, "map", "sleep 1; echo result {}", *words, "--name", "many")
+    assert code == 0
+    assert "plan many (r-" in shown
+    assert " of 21 ok, " in shown
+    assert "is spawning" not in shown
+    assert "r-" not in shown.partition("plan many (r-")[0].partition("plan show r-")[0]
+    assert shown.count("result 20") == 1
+    assert "21 of 21 ok" in shown.splitlines()[-1]
+
+
+@pytest.mark.requirement("cli:standard-streams")
+@pytest.mark.parametrize(("numbers", "kind"), CONDITIONS)
+def test_what_becomes_of_a_map_is_its_exit_code_whatever_can_be_written(
+    shared: Home, numbers: Sequence[int], kind: str
+) -> None:
+    check_fates(shared, {"map": (0, ("map", "echo {} >> map", "x"))}, numbers, kind)
 
 
 @pytest.mark.requirement("cli:few-lines", "cli:worker-verbs")

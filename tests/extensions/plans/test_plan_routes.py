@@ -8,6 +8,7 @@ import pytest
 from tests.api.home_daemon import Home, play
 
 from subagents.domain.run.run import Run
+from subagents.domain.run.values import RunId
 from subagents.ports import RunFilter
 
 
@@ -193,17 +194,20 @@ def test_variables_for_steps_come_for_each_of_them_or_for_none(tmp_path: Path) -
     play(tmp_path, scenario)
 
 
-@pytest.mark.requirement("plan:budget")
-def test_a_retry_stays_under_the_budget_of_its_plan(tmp_path: Path) -> None:
+@pytest.mark.requirement("plan:budget", "plan:jobs")
+def test_steps_that_are_retried_keep_the_budget_and_the_bound_of_their_plan(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:
-        plan = await spawned(home, "p", step("a", "exit 1"), budget={"maxTokens": 500})
+        fails = [step(label, "exit 1") for label in "abc"]
+        plan = await spawned(home, "p", *fails, budget={"maxTokens": 500}, jobs=1)
         plan_id = plan["planId"]
         await ended(home, plan_id)
         again = await home.ok("POST", f"/v1/plans/{plan_id}/retry")
 
-        run = await home.ok("GET", f"/v1/runs/{again['receipts'][0]['runId']}")
-
-        assert run["resolved"]["plan"] == {"id": plan_id, "budget": {"maxTokens": 500}}
+        ids = [RunId(receipt["runId"]) for receipt in again["receipts"]]
+        runs = [await home.services.engine.queries.run(run_id) for run_id in ids]
+        assert [run.resolved.step and run.resolved.step.jobs for run in runs] == [1, 1, 1]
+        shown = await home.ok("GET", f"/v1/runs/{ids[0]}")
+        assert shown["resolved"]["plan"] == {"id": plan_id, "budget": {"maxTokens": 500}}
 
     play(tmp_path, scenario)
 
@@ -244,6 +248,15 @@ def test_a_list_of_plans_asks_for_the_steps_of_all_of_them_together(
         page = await home.ok("GET", "/v1/plans")
         assert [each["steps"] for each in page["plans"]] == [2] * 7
         assert calls == 2, "one for the plans, one for their steps"
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:list:sort")
+def test_plans_are_not_listed_by_when_their_runs_ended(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        status, refused = await home.call("GET", "/v1/plans?sort=ended")
+        assert (status, refused["details"]["field"]) == (422, "sort")
 
     play(tmp_path, scenario)
 

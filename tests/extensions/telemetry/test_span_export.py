@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.builders import Life, a_resolved
 from tests.otlp_receiver import Receiver, receiver
+from tests.stored_lives import StoredLives
 
 from subagents.domain.run.outcome import DeliveryFailed
 from subagents.domain.run.run import Run
@@ -22,20 +23,18 @@ from subagents.extensions.telemetry.span_export import CURSOR_FILE, NoExport, Sp
 from subagents.extensions.telemetry.spans import spans_of
 from subagents.extensions.telemetry.trace_ids import Lineage
 from subagents.followers import journal_export
-from subagents.ports import Batch, JournalEntry
-from subagents.store.sqlite.sqlite_store import SqliteStore
+from subagents.ports import Batch
 
 BOUND_S = 60.0
 
 
-class Place:
+class Place(StoredLives):
     """A store, a receiver, and exports of the one to the other."""
 
     def __init__(self, root: Path, to: Receiver) -> None:
+        super().__init__(root)
         self.receiver = to
         self.file = root / CURSOR_FILE
-        self.store = SqliteStore(root / "subagents.db", synchronous="OFF")
-        self.store.open("me")
         self._runs = 0
 
     def export(self, *, content: bool = False) -> SpanExport:
@@ -66,16 +65,6 @@ class Place:
             life.deliver().clean_up()
         self.write(life)
         return life.run
-
-    def write(self, life: Life, *, after: int = 0) -> None:
-        run = life.run
-        entries = [
-            JournalEntry(run_id=run.id, seq=seq, at_ms=event.at_ms, event=event)
-            for seq, event in enumerate(life.journal, 1)
-            if seq > after
-        ]
-        created = set() if after else {run.id}
-        self.store.commit(Batch(runs={run.id: run}, created=created, journal=entries))
 
     def cursor(self) -> int:
         return int(json.loads(self.file.read_text())["number"])
@@ -251,9 +240,8 @@ def test_a_run_whose_end_is_not_delivered_yet_is_sent_when_it_is(place: Place) -
     until(lambda: place.cursor() == place.store.newest_number())
     assert [each.attributes["subagents.run.id"] for each in place.receiver.spans] == [other.id]
 
-    known = len(life.journal)
     life.deliver(DeliveryFailed(retryable=False, error="gone"))
-    place.write(life, after=known)
+    place.write(life)
     sending.on_commit(Batch(runs={life.run.id: life.run}))
     until(lambda: len(place.receiver.spans) == 2)
     sending.stop()

@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.test_doc_blocks import ROOT, runnable
+from tests.page_blocks import ROOT
+from tests.test_doc_blocks import runnable
 
 from subagents.extensions.testing.fakes import scripted_agents
 

@@ -8,19 +8,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import pytest
 from tests.bubblewrap import NO_SANDBOX
-from tests.cli.cli_home import Home
+from tests.cli.cli_home import Home, temporary_home
+from tests.page_blocks import PAGES, ROOT, Block, blocks
 
 import subagents
 from subagents.config.layers import load
 from subagents.config.paths import Paths
 from subagents.extensions.plans.plan_file import read_plan
 
-ROOT: Final = Path(__file__).parents[2]
-PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ELSEWHERE: Final = {
     "docs/howto/a2a.md": "tests/e2e/test_a2a.py",
     "docs/howto/contracts.md": "tests/cli/runs/test_contract_examples.py",
@@ -46,39 +45,12 @@ READER: Final = {
 """What git knows of whoever reads."""
 END: Final = "ended with "
 
-_BLOCK: Final = re.compile(
-    r"^(?:<!-- not run: (?P<why>[^\n]+) -->\n\n)?"
-    r"(?P<indent> *)```(?P<language>sh|console|python|toml)\n(?P<body>.*?)^(?P=indent)```",
-    re.MULTILINE | re.DOTALL,
-)
 _VARYING: Final = (
     (re.compile(r"r-[0-9a-z]{10}"), "ID"),
     (re.compile(r"\d+(\.\d+)?(ms|s)\b"), "TIME"),
     (re.compile(r"(?<=\s)\d+(?=\s)"), "N"),
     (re.compile(r"\s+"), " "),
 )
-
-
-class Block(NamedTuple):
-    """One of a page."""
-
-    line: int
-    language: str
-    body: str
-    why_not: str | None
-
-
-def blocks(page: Path) -> list[Block]:
-    text = page.read_text("utf-8")
-    return [
-        Block(
-            text[: match.start("body")].count("\n"),
-            match["language"],
-            re.sub(rf"^{match['indent']}", "", match["body"], flags=re.MULTILINE),
-            match["why"],
-        )
-        for match in _BLOCK.finditer(text)
-    ]
 
 
 def runnable(page: Path) -> list[Block]:
@@ -158,29 +130,30 @@ def check_toml(home: Home, block: Block, where: str) -> None:
 @pytest.mark.parametrize(
     "page", [each for each in PAGES if runnable(each)], ids=lambda each: str(each.relative_to(ROOT))
 )
-def test_every_block_of_a_page_runs_in_the_order_of_the_page(home: Home, page: Path) -> None:
-    for name in FILES.get(str(page.relative_to(ROOT)), ()):
-        (home.work / name).write_text(f"print('{name}')\n")
-    begin = ["commit", "-qm", "begin", "--allow-empty"]
-    for argv in (["init", "-q"], ["add", "-A"], begin):
-        execute(home, ["git", *argv], "the repository in which a reader stands")
+def test_every_block_of_a_page_runs_in_the_order_of_the_page(tmp_path: Path, page: Path) -> None:
     left_out = []
-    for block in runnable(page):
-        where = f"{page.relative_to(ROOT)}:{block.line}"
-        if NO_SANDBOX is not None and SANDBOXED in block.body:
-            left_out.append(where)
-            continue
-        match block.language:
-            case "toml":
-                check_toml(home, block, where)
-            case "python" if file := re.match(r"# (\S+\.py)\n", block.body):
-                (home.work / file[1]).write_text(block.body)
-            case "python":
-                execute(home, [sys.executable, "-c", block.body], where)
-            case "sh":
-                execute(home, ["sh", "-ec", block.body], where)
-            case _:
-                run_console(home, block, where)
+    with temporary_home(tmp_path) as home:
+        for name in FILES.get(str(page.relative_to(ROOT)), ()):
+            (home.work / name).write_text(f"print('{name}')\n")
+        begin = ["commit", "-qm", "begin", "--allow-empty"]
+        for argv in (["init", "-q"], ["add", "-A"], begin):
+            execute(home, ["git", *argv], "the repository in which a reader stands")
+        for block in runnable(page):
+            where = f"{page.relative_to(ROOT)}:{block.line}"
+            if NO_SANDBOX is not None and SANDBOXED in block.body:
+                left_out.append(where)
+                continue
+            match block.language:
+                case "toml":
+                    check_toml(home, block, where)
+                case "python" if file := re.match(r"# (\S+\.py)\n", block.body):
+                    (home.work / file[1]).write_text(block.body)
+                case "python":
+                    execute(home, [sys.executable, "-c", block.body], where)
+                case "sh":
+                    execute(home, ["sh", "-ec", block.body], where)
+                case _:
+                    run_console(home, block, where)
     if left_out:
         pytest.skip(f"{', '.join(left_out)} cannot run: {NO_SANDBOX}")
 
