@@ -61,8 +61,8 @@ from subagents.ports.workers import abilities_of as abilities_of
 from subagents.ports.workers import access_of as access_of
 from subagents.ports.workers import usable_abilities as usable_abilities
 from subagents.ports.workplace import Before as Before
+from subagents.ports.workplace import Diff as Diff
+from subagents.ports.workplace import Kept as Kept
+from subagents.ports.workplace import Planned as Planned
 from subagents.ports.workplace import Workplace as Workplace
-from subagents.ports.worktrees import Diff as Diff
-from subagents.ports.worktrees import Kept as Kept
-from subagents.ports.worktrees import Planned as Planned
-from subagents.ports.worktrees import Worktrees as Worktrees
+from subagents.ports.workplace import Worktrees as Worktrees

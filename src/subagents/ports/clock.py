@@ -18,7 +18,7 @@ class Clock(Protocol):
 
 
 class EngineClock(Clock, Protocol):
-    """A clock that the machine's can be set under, without the engine being taken by surprise.
+    """A clock that goes on evenly while the machine's own is set.
 
     ``now_ms`` goes on evenly when the machine's clock is set or the machine was suspended, until
     the engine follows it with ``take_step_ms`` and moves its stored deadlines along.
@@ -50,9 +50,11 @@ class OffLoop(Protocol):
 
 
 class OwnLoop(Protocol):
-    """Runs what must go on while the event loop is busy, to its end, on a loop of its own.
+    """Runs what must go on while the event loop is busy, to its end, on another loop.
 
     The simulator runs it in line. What the work raises is raised.
     """
 
+    # What is renewed in time (a store's right, a place's attempts) must not be lost because a large
+    # answer keeps the event loop busy for seconds.
     def __call__(self, work: Callable[[], Coroutine[Any, Any, None]], /) -> Awaitable[None]: ...

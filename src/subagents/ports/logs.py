@@ -1,5 +1,8 @@
 """What is kept outside the store, and what leaves it: nothing is decided by any of it."""
 
+# Each of these can be lost without a run being lost: a disk that is full or damaged there costs
+# lines of a log, not the truth about the work. So they raise OSError, and the engine goes on.
+
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import BinaryIO, Protocol
@@ -147,7 +150,7 @@ class TranscriptLog(Protocol):
         """
 
     def close(self, run_id: RunId) -> None:
-        """Nobody writes on for now; what is held in memory of it may go. Quick, idempotent."""
+        """Nothing more is written for now; what memory holds of it may go. Quick, idempotent."""
 
     def read(self, run_id: RunId, query: LogQuery) -> LogPage:
         """The lines that are wanted; a run without a transcript has none.
@@ -175,7 +178,7 @@ class PerformanceLog(Protocol):
         """How many bytes there are of each day (in days since 1970); it never shrinks.
 
         Raises:
-            OSError: Nobody knows.
+            OSError: It is not known.
         """
 
     def read(self, day: int, *, offset: int) -> tuple[Sequence[AttemptRecord], int]:
@@ -198,7 +201,7 @@ class PerformanceLog(Protocol):
         """What was given to ``keep_mark`` last; None = nothing, or records from before are gone.
 
         Raises:
-            OSError: Nobody knows.
+            OSError: It is not known.
         """
 
     def keep_mark(self, number: int) -> None:
@@ -222,25 +225,24 @@ class ExportState(Value, frozen=True):
 
 
 class Audience(StrEnum):
-    """Who is told of what runs did."""
+    """Whom an exporter informs of what runs did."""
 
     PEOPLE = "people"
     PROGRAMS = "programs"
     TRACES = "traces"
-    """A receiver of OpenTelemetry's."""
+    """A receiver of OpenTelemetry data."""
 
 
 class Exporter(Protocol):
-    """Tells somebody outside what runs did, behind everybody's back. Calls return when it is done,
-    so they are made off the loop; ``state`` and ``on_commit`` may be called anywhere.
+    """Tells somebody outside what runs did, without holding up the work. Calls return when it is
+    done, so they are made off the loop; ``state`` and ``on_commit`` may be called anywhere.
     """
 
     @property
-    def audience(self) -> "Audience":
-        """Who is told."""
+    def audience(self) -> Audience: ...
 
     @property
-    def state(self) -> "ExportState | None":
+    def state(self) -> ExportState | None:
         """How it is going; None = nothing is exported."""
 
     def start(self) -> None:
@@ -248,11 +250,11 @@ class Exporter(Protocol):
 
         Raises:
             StoreUnavailable: It cannot be read.
-            OSError: Where it is cannot be kept.
+            OSError: How far it has come cannot be kept.
         """
 
-    def on_commit(self, batch: "Batch") -> None:
-        """Hear of a durable batch; returns at once."""
+    def on_commit(self, batch: Batch) -> None:
+        """Notice a durable batch; returns at once."""
 
     def stop(self) -> None:
         """End within seconds; what was not exported is exported by the next one. Idempotent."""

@@ -65,8 +65,8 @@ class SharedGate(NamedTuple):
     provider: str
     """The provider's name for people."""
     left_ms: int
-    """How long nobody may start yet: a duration, since the clocks of nodes differ. Below 0 = it has
-    been over for so long, and whoever goes first may try."""
+    """How long no run may start yet: a duration, since the clocks of nodes differ. Below 0 = it has
+    been over for so long, and the first one may try."""
     status: int | None = None
     waits: int = 0
     """See ``domain.rules.provider_limits.Gate``."""

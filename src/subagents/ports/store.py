@@ -44,6 +44,8 @@ class Lease(Value, frozen=True):
     run_id: RunId
     attempt: int
     owner: str
+    # Grows with every `Store.open`. A daemon that was suspended through the end of its lease and
+    # wakes up still believes in it; the store compares epochs and refuses what it writes.
     epoch: int
     until_ms: int
     cursor: int = 0
@@ -81,6 +83,9 @@ class RememberedKey(NamedTuple):
 
 class SetAside(Value, frozen=True):
     """Something stored that is not what was written: left out everywhere, and never changed."""
+
+    # Found by its checksum. One damaged row must not keep the daemon from starting, and what is
+    # left of it is what `subagents db repair` has to go by.
 
     name: str
     """The id of a run or a message, or ``<run id>/<seq>`` of an event."""
@@ -131,23 +136,15 @@ class Batch:
     schedules: dict[ScheduleId, Schedule | None] = field(default_factory=dict)
     """None removes."""
 
-    def is_empty(self) -> bool:
-        return not (
-            self.runs
-            or self.journal
-            or self.performed
-            or self.messages
-            or self.consumed
-            or self.leases
-            or self.schedules
-        )
-
 
 class Place(NamedTuple):
     """Where a run stands in lists; also when it is not there any more.
 
     Of runs of the same millisecond some may then come twice, but none is left out.
     """
+
+    # A place and not a count of rows: pages counted from the newest run shift with every spawn
+    # that happens between two of them.
 
     created_at_ms: int
     """When the run was spawned; in a list ``by_end``: when it ended."""
@@ -264,7 +261,7 @@ class Settled(NamedTuple):
 class StoreFile(Database, Protocol):
     """A store that is one file of this machine, for ``subagents db``: no daemon is needed.
 
-    A store elsewhere has programs of its own for this, and none of these.
+    A database server has its own programs for this, and so none of these.
     """
 
     def found_schema(self) -> int | None:
@@ -278,7 +275,7 @@ class StoreFile(Database, Protocol):
         """
 
     def locked(self) -> AbstractContextManager[bool]:
-        """Keep everybody else out; whether what was committed last is missing from the log.
+        """Keep every other process out; gives whether the newest commits are missing from the log.
 
         Raises:
             AlreadyRunning: Another process holds it.
@@ -326,8 +323,8 @@ class Store(Database, Protocol):
         """Prolong the right that ``open`` gave; called while commits are made.
 
         Returns:
-            For how many seconds from the beginning of this call nobody else can take the store
-            over; None = as long as this process lives. Then it is not asked again.
+            For how many seconds from the beginning of this call no other process can take the
+            store over; None = as long as this process lives. Then it is not asked again.
 
         Raises:
             StoreUnavailable: It could not be prolonged; what was left of it is left.
@@ -397,7 +394,7 @@ class Store(Database, Protocol):
     def count(self, where: RunFilter, *, most: int) -> int:
         """How many runs the filter matches, its window aside; ``most`` where there are more.
 
-        A count visits what it counts, so it is never asked for more than somebody wants to know.
+        Counting visits every run that it counts, so a caller asks for no more than it shows.
         """
 
     def these(self, run_ids: Sequence[RunId]) -> Sequence[Run]:

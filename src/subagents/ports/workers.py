@@ -20,7 +20,7 @@ from subagents.errors import ConfigError
 TOKEN_VARIABLE: Final = "SUBAGENTS_TOKEN"  # noqa: S105 - its name
 """The variable of a worker that holds its token, by which it proves which attempt it belongs to."""
 LOGIN_NOTE: Final = "SUBAGENTS_LOGIN_NOTE"
-"""The variable of a worker that says why nobody may be logged in to its program, and what helps."""
+"""The variable of a worker that says why its program may not be logged in, and what helps."""
 
 
 class OfAttempt(Value, frozen=True):
@@ -33,14 +33,14 @@ class OfAttempt(Value, frozen=True):
 
 
 class WorkerSetup(OfAttempt, frozen=True, kw_only=True):
-    """How the worker of an attempt is set up, whatever it is told."""
+    """How the worker of an attempt is set up, whatever its task is."""
 
     system_prompt: str
     cwd: str
     model: str | None = None
     thinking: str | None = None
     tools: tuple[str, ...] | None = None
-    """The only tools of its own it may use; None = all that its program has."""
+    """The only tools of its program that it may use; None = all of them."""
     tools_deny: tuple[str, ...] = ()
     access: Access | None = None
     """What the worker is kept to, and by what; None = of a run from before there were levels."""
@@ -130,6 +130,8 @@ class Runtime(Protocol):
     def abilities(self) -> Abilities:
         """What its programs can do, whatever their options; see ``Varied``."""
 
+    # Asked before anything is stored: a wrong option is a refusal that names the key, and not a run
+    # that fails an hour later, when it gets its slot.
     def check(self, options: Mapping[str, object]) -> None:
         """Refuse options with which no attempt could ever start.
 
@@ -224,16 +226,20 @@ class Runtime(Protocol):
     async def resume(self, ref: AttemptRef, message: str, *, env: Mapping[str, str]) -> StartedInfo:
         """Start the next turn of an ended attempt in the same session; ``ref.turns`` numbers it.
 
-        ``env`` is as ``Launch.env``: a turn has a token of its own.
+        ``env`` is as ``Launch.env``: each turn has its own token.
         """
 
     async def forget(self, ref: AttemptRef) -> None:
         """Delete the attempt's own files (session transcript, output). Idempotent."""
 
 
+# What only some runtimes can do is a separate protocol, asked for with `isinstance`: a runtime
+# of another package that was written before there was such a thing goes on without it.
+
+
 @runtime_checkable
 class Tidied(Protocol):
-    """A runtime with files that nobody reads once the run is over."""
+    """A runtime with files that are of no use once the run is over."""
 
     async def tidy(self, ref: AttemptRef) -> None:
         """Delete them; none of them is its program's session. Idempotent.
@@ -337,14 +343,14 @@ class Greeted(Protocol):
             timeout_s: How long it may take to answer, in seconds.
 
         Returns:
-            What went wrong; None = it answered, or it cannot be asked
-            without asking a model.
+            What went wrong; None = it answered, or cannot be asked without asking a model.
         """
 
 
 @lru_cache(maxsize=256)
 def _is_a(kind: type, protocol: type) -> bool:
-    """What ``isinstance`` says of its objects: a protocol is compared name by name each time."""
+    """What ``isinstance`` says of its objects, without comparing name by name each time."""
+    # Asked several times for each spawn, of the same few classes.
     return issubclass(kind, protocol)
 
 
