@@ -55,10 +55,10 @@ def settle_up(before: Run, step: Transition, event: Event, *, stop: Stop) -> Tra
     is_same = run.children.sums is before.children.sums and is_settled == (before.phase in SETTLED)
     if is_same and not is_timed and _used_alike(before, run):
         return step
-    known, found = spending.account(before), spending.account(run)
+    known, found = _report(before), _report(run)
     if not is_settled and (is_timed or found != known):
         step = _check_budget(before, step, event.at_ms, stop)
-        found = found if step.run is run else spending.account(step.run)
+        found = found if step.run is run else _report(step.run)
     return step if found == known else _told(step, found)
 
 
@@ -80,13 +80,16 @@ def _used_alike(before: Run, run: Run) -> bool:
 
 def report_spending(step: Transition) -> Transition:
     """Before all other follow-ups: one of those may settle the run above, which must know first."""
-    return _told(step, spending.account(step.run))
+    return _told(step, _report(step.run))
 
 
-def _told(step: Transition, found: spending.Account) -> Transition:
+def _report(run: Run) -> TellSpent:
+    return TellSpent(spent=spending.spent(run), committed=spending.committed(run))
+
+
+def _told(step: Transition, report: TellSpent) -> Transition:
     if step.run.lineage.requester_run is None:
         return step
-    report = TellSpent(spent=found.spent, committed=found.committed)
     return step._replace(followups=(report, *step.followups))
 
 

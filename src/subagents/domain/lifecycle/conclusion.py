@@ -4,13 +4,12 @@ A part of the reducer (``reduce``).
 """
 
 from subagents.domain.lifecycle import open_questions
-from subagents.domain.lifecycle.steps import enter, join, with_attempt
+from subagents.domain.lifecycle.steps import consume, enter, join, with_attempt
 from subagents.domain.rules.delivery_policy import Done, GiveUp, TryAgain, next_step, record_try
 from subagents.domain.run.effects import (
     Announce,
     CancelChildren,
     CleanUp,
-    ConsumeChildren,
     Effect,
     FollowUp,
     LookAfter,
@@ -28,7 +27,7 @@ from subagents.domain.run.events import AnnouncementConsumed, DeliverySettled
 from subagents.domain.run.outcome import Outcome, Reason, Status
 from subagents.domain.run.run import Conclusion, Decision, Delivery, Phase, Run
 from subagents.domain.run.spec import Cleanup
-from subagents.domain.run.values import MessageId, SessionKey, announcement_id, replace
+from subagents.domain.run.values import SessionKey, announcement_id, replace
 from subagents.domain.text import announcement
 
 P = Phase
@@ -37,9 +36,9 @@ P = Phase
 def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
     """Give the run its outcome, once, and the one announcement that goes with it."""
     last = run.attempts[-1] if run.attempts else None
-    resolved: tuple[MessageId, ...] = ()
+    resolved: tuple[FollowUp, ...] = ()
     if run.approval is not None:
-        # Nobody needs to allow any more what has ended.
+        # What has ended needs no person's yes any more.
         run, resolved = open_questions.close(run, at_ms)
     run = enter(
         _released(run),
@@ -56,13 +55,11 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
         ),
         delivery=Delivery(target=run.requester, tries_total=0),
     )
-    # It ended because its parent did, or is for its parent's contract: nobody waits for the row.
+    # It ended because its parent did, or is for its parent's contract: the row is not waited for.
     quiet = outcome.reason is Reason.PARENT_ENDED or run.lineage.judges is not None
     message = announcement.announcement(run, consumed=quiet)
     result = announcement.result_for_others(run)
-    followups: tuple[FollowUp, ...] = (TellDependants(outcome=outcome, result=result),)
-    if resolved:
-        followups += (ResolveMessages(messages=resolved),)
+    followups: tuple[FollowUp, ...] = (TellDependants(outcome=outcome, result=result), *resolved)
     if run.lineage.requester_run is not None:
         followups += (TellParent(outcome=outcome, result=result),)
     if run.questions.requests and (
@@ -74,14 +71,13 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
             and request.answer.decision is not Decision.CANCELLED
         )
     ):
-        # Its worker reads them no more, and they are news to nobody else.
+        # Only its worker would have read these, and that is gone.
         followups += (ResolveMessages(messages=answered),)
     if run.children:
         # Its agent reads no more: results that it never read are handed over with this one, and
         # what else is in its session's inbox moves to the run's own requester.
-        ended = tuple(c.run_id for c in run.children.untold if c.outcome is not None)
-        if ended and outcome.status is not Status.CANCELLED:
-            followups += (ConsumeChildren(children=ended),)
+        if outcome.status is not Status.CANCELLED:
+            followups += consume(c.run_id for c in run.children.untold if c.outcome is not None)
         followups += (MoveInbox(source=run.session.first_key),)
     return Transition(
         run,
@@ -108,8 +104,7 @@ def record_lost(run: Run, outcome: Outcome, at_ms: int) -> Transition:
     """Nothing goes on from a record that may lack its end: what is left of the run ends with it."""
     if run.is_settled:
         return Transition(run)
-    run, resolved = open_questions.close(run, at_ms)
-    followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
+    run, followups = open_questions.close(run, at_ms)
     if run.children.active:
         followups += (CancelChildren(by=run.id, reason="the record of its parent was lost"),)
     effects: tuple[Effect, ...] = ()
@@ -137,8 +132,8 @@ def _released(run: Run) -> Run:
 def announce_again(run: Run, at_ms: int, *, inbox: SessionKey | None = None) -> Transition:
     """Try the delivery once more, from the beginning when it was given up.
 
-    What was read already becomes unread: whoever asks next is given it, and on record is who was
-    before.
+    What was read already becomes unread, so that the next reader is given it; the journal keeps
+    who had it before.
     """
     delivery = run.delivery or Delivery(target=run.requester)
     if run.phase in {P.COMPLETED, P.COMPLETED_GIVEUP} and delivery.consumed_at_ms is not None:

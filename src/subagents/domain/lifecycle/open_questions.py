@@ -1,6 +1,8 @@
 """The questions of a run as they are answered, run out of time, or end with their attempt."""
 
-from subagents.domain.run.effects import Transition
+from collections.abc import Iterable
+
+from subagents.domain.run.effects import FollowUp, ResolveMessages, Transition
 from subagents.domain.run.events import ParentNotified
 from subagents.domain.run.run import Answer, Decision, Priority, Request, Run
 from subagents.domain.run.values import MessageId, RequestId, replace
@@ -39,8 +41,8 @@ def answer(run: Run, request_id: str, given: Answer) -> Run:
     return replace(run, questions=replace(run.questions, requests=requests))
 
 
-def expire(run: Run, at_ms: int) -> tuple[Run, tuple[MessageId, ...]]:
-    """What passed its deadline gets its default answer, or none; also whose messages are over."""
+def expire(run: Run, at_ms: int) -> tuple[Run, tuple[FollowUp, ...]]:
+    """What passed its deadline gets its default answer, or none, and its message is resolved."""
     late = tuple(
         each
         for each in run.pending_requests
@@ -50,15 +52,20 @@ def expire(run: Run, at_ms: int) -> tuple[Run, tuple[MessageId, ...]]:
         decision = Decision.TIMEOUT if request.default_answer is None else Decision.DEFAULT
         given = Answer(decision=decision, text=request.default_answer, by="deadline", at_ms=at_ms)
         run = answer(run, request.id, given)
-    return run, tuple(MessageId(request.id) for request in late)
+    return run, resolved(late)
 
 
-def close(run: Run, at_ms: int) -> tuple[Run, tuple[MessageId, ...]]:
-    """The attempt is over: nobody waits for answers any more; returns whose messages are over."""
+def close(run: Run, at_ms: int) -> tuple[Run, tuple[FollowUp, ...]]:
+    """The attempt is over, and no answer is awaited any more: the questions are resolved."""
     pending = run.pending_requests
     for request in pending:
         given = Answer(decision=Decision.CANCELLED, text=None, by="attempt ended", at_ms=at_ms)
         run = answer(run, request.id, given)
-    # A notice that nobody read is news still: it may say why the attempt ended.
-    questions = tuple(request for request in pending if request.priority is None)
-    return run, tuple(MessageId(request.id) for request in questions)
+    # An unread notice is still news: it may say why the attempt ended.
+    return run, resolved(request for request in pending if request.priority is None)
+
+
+def resolved(requests: Iterable[Request]) -> tuple[FollowUp, ...]:
+    """The follow-up by which these are no longer news to their requester, if there are any."""
+    messages = tuple(MessageId(request.id) for request in requests)
+    return (ResolveMessages(messages=messages),) if messages else ()

@@ -14,17 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from subagents.domain.alerts import allowance
-from subagents.domain.lifecycle import (
-    accounting,
-    judging,
-    looking,
-    open_questions,
-    pausing,
-    placing,
-    steering,
-    stopping,
-    turns,
-)
+from subagents.domain.lifecycle import accounting, judging, open_questions, turns
 from subagents.domain.lifecycle.conclusion import (
     announce_again,
     consumed,
@@ -34,78 +24,32 @@ from subagents.domain.lifecycle.conclusion import (
     settle,
 )
 from subagents.domain.lifecycle.erasure import erased
-from subagents.domain.lifecycle.steps import enter, join, steered, with_attempt
+from subagents.domain.lifecycle.steps import consume, enter, join, steered, with_attempt
 from subagents.domain.lifecycle.transitions import STALE, TRANSITIONS
 from subagents.domain.rules import clock_steps, provider_limits
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.deadlines import longest_wait_ms, warn_at_ms
 from subagents.domain.rules.evidence import decide, merge, with_report_from_text
+from subagents.domain.rules.places import with_tree
 from subagents.domain.rules.retry import retry_delay_ms
+from subagents.domain.run import events
 from subagents.domain.run.alert import AlertKind, OnStuck
+from subagents.domain.run.baseline import rebased
 from subagents.domain.run.effects import (
     CancelChildren,
-    ConsumeChildren,
     Effect,
     FollowUp,
+    FreezeAttempt,
+    InterruptAttempt,
     PassOn,
-    ResolveMessages,
     ResumeAttempt,
     StartAttempt,
     SteerAttempt,
     StopAttempt,
     StopChildren,
+    ThawAttempt,
     Transition,
     Verify,
-)
-from subagents.domain.run.events import (
-    Alerted,
-    AnnouncementConsumed,
-    Archived,
-    AttemptPlaced,
-    AttemptStarted,
-    AttemptStartFailed,
-    AttemptTakenOver,
-    BaselineTaken,
-    BudgetExhausted,
-    CallRefused,
-    CancelPlanned,
-    CancelRequested,
-    CancelWithdrawn,
-    ChecksPassed,
-    ChildAlerted,
-    ChildReturned,
-    ChildSettled,
-    ChildSpawned,
-    ChildSpent,
-    ChildTold,
-    CleanedUp,
-    ClockStepped,
-    Continued,
-    DeliverySettled,
-    DependencySettled,
-    Dismissed,
-    Event,
-    FilesLeft,
-    InterruptRequested,
-    LeaseExpired,
-    ParentNotified,
-    Paused,
-    Prioritized,
-    Redelivered,
-    Repaired,
-    RequestAnswered,
-    RequestAsked,
-    RequestHeld,
-    Resumed,
-    SignalReceived,
-    SlotGranted,
-    Spawned,
-    SteerRequested,
-    SteerSettled,
-    TimerFired,
-    TokenIssued,
-    VerificationFinished,
-    WorktreePlanned,
 )
 from subagents.domain.run.linked_runs import Child, Dependencies, Dependency
 from subagents.domain.run.outcome import (
@@ -128,19 +72,22 @@ from subagents.domain.run.run import (
     Lineage,
     Message,
     Phase,
+    PlannedCancel,
     Priority,
     ProgressLog,
     RetryCause,
     Run,
     RunSession,
     RunTimes,
+    Steer,
     StopCause,
     VerificationRecord,
     Waiting,
 )
 from subagents.domain.run.signals import ProgressSeen
 from subagents.domain.run.spec import OnDependencyFailure, OnFailure
-from subagents.domain.run.values import MessageId, RunId, replace
+from subagents.domain.run.values import RunId, replace
+from subagents.domain.run.workspace import PlacedTree
 from subagents.domain.text import announcement
 from subagents.errors import IllegalTransition
 from subagents.text import one_line
@@ -153,7 +100,7 @@ P = Phase
 _LIVE: Final = (P.SPAWNING, P.RUNNING)
 
 
-def reduce(run: Run | None, event: Event) -> Transition:
+def reduce(run: Run | None, event: events.Event) -> Transition:
     """Return the run after ``event``, and what must now be done about it.
 
     Args:
@@ -164,7 +111,7 @@ def reduce(run: Run | None, event: Event) -> Transition:
         IllegalTransition: The phase neither expects the event nor knows it as stale.
     """
     if run is None:
-        if not isinstance(event, Spawned):
+        if not isinstance(event, events.Spawned):
             raise IllegalTransition("?", "none", type(event).__name__)
         return _spawned(event)
     # Events race: a worker exits while it is being cancelled, a timer fires for a run that moved
@@ -181,7 +128,7 @@ def reduce(run: Run | None, event: Event) -> Transition:
 # -- before the first attempt -------------------------------------------------------------------
 
 
-def _spawned(event: Spawned) -> Transition:
+def _spawned(event: events.Spawned) -> Transition:
     unsettled = any(dependency.outcome is None for dependency in event.dependencies)
     run = Run(
         id=event.run_id,
@@ -222,7 +169,7 @@ def _spawned(event: Spawned) -> Transition:
     return accounting.report_spending(step) if step.run.is_settled else step
 
 
-def _dependency_settled(run: Run, event: DependencySettled) -> Transition:
+def _dependency_settled(run: Run, event: events.DependencySettled) -> Transition:
     settled = run.waiting.dependencies.settled(event.run_id, event.outcome, event.result)
     run = replace(run, waiting=replace(run.waiting, dependencies=settled))
     found = settled.get(event.run_id)
@@ -292,7 +239,7 @@ def _is_usable(run: Run, outcome: Outcome) -> bool:
     return outcome.status is Status.OK
 
 
-def _slot_granted(run: Run, event: SlotGranted) -> Transition:
+def _slot_granted(run: Run, event: events.SlotGranted) -> Transition:
     number = len(run.attempts) + 1
     session = provider_limits.resumes(run)
     untold = run.children.untold if session else ()
@@ -317,17 +264,46 @@ def _slot_granted(run: Run, event: SlotGranted) -> Transition:
         children=run.children.told(child.run_id for child in untold),
         retry=run.retry if attempt.retry is NO_CAUSE else replace(run.retry, cause=NO_CAUSE),
     )
-    followups: tuple[FollowUp, ...] = (
-        (ConsumeChildren(children=tuple(child.run_id for child in untold)),) if untold else ()
-    )
-    effect = StartAttempt(attempt=number)
-    return Transition(run, effects=(effect,), followups=followups)
+    followups = consume(child.run_id for child in untold)
+    return Transition(run, effects=(StartAttempt(attempt=number),), followups=followups)
+
+
+def _attempt_placed(run: Run, event: events.AttemptPlaced) -> Transition:
+    if event.attempt != run.attempt.number:
+        return Transition(run, stale=True)
+    return Transition(with_attempt(run, replace(run.attempt, node=event.node)))
+
+
+def _worktree_planned(run: Run, event: events.WorktreePlanned) -> Transition:
+    # Planned on a node from which the attempt was taken again: the next one plans its own.
+    if event.worktree.node != run.attempt.node:
+        return Transition(run, stale=True)
+    tree = PlacedTree(worktree=event.worktree, cwd=event.cwd)
+    return Transition(replace(run, placed_tree=tree, resolved=with_tree(run.resolved, tree)))
+
+
+def _baseline_taken(run: Run, event: events.BaselineTaken) -> Transition:
+    """What the files of the contract must differ from, from this attempt on."""
+    record, found = run.verification, event.baseline
+    if event.attempt:
+        attempt = run.attempt
+        if event.attempt != attempt.number or attempt.times.started_at_ms is not None:
+            return Transition(run, stale=True)
+    elif record.baseline is not None:
+        return Transition(run, stale=True)
+    if record.baseline is None:
+        record = replace(record, baseline=found, vacuous=event.vacuous)
+    elif record.left is not None:
+        record = replace(record, baseline=rebased(record.baseline, record.left, found))
+    if event.attempt:
+        record = replace(record, looked=event.attempt, left=found)
+    return Transition(replace(run, verification=record))
 
 
 # -- while an attempt lives ---------------------------------------------------------------------
 
 
-def _token_issued(run: Run, event: TokenIssued) -> Transition:
+def _token_issued(run: Run, event: events.TokenIssued) -> Transition:
     attempt = run.attempt
     if event.attempt != attempt.number or event.token_hash in attempt.token_hashes:
         return Transition(run, stale=True)
@@ -343,7 +319,7 @@ def may_call(run: Run, number: int) -> bool:
     return run.attempt.outcome is None or (run.phase is P.ENDING and _awaits_turn(run))
 
 
-def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
+def _attempt_started(run: Run, event: events.AttemptStarted) -> Transition:
     attempt = run.attempts[-1]
     is_first_turn = event.turn == 1
     expected_turn = 1 if run.phase is P.SPAWNING else attempt.turn.number + 1
@@ -378,10 +354,9 @@ def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
         )
     if (ends := _ends(run)) is not None and attempt.evidence.stop is None:
         # Cancelled, or out of budget, while its next turn was being started.
-        attempt, effects = stopping.begin(run, ends, event.at_ms)
-        run = with_attempt(run, attempt)
-    elif run.control.paused:
-        frozen = pausing.frozen(run, event.at_ms)
+        return _stop(run, ends, event.at_ms)
+    if run.control.paused:
+        frozen = _frozen(run, event.at_ms)
         return frozen._replace(effects=(*effects, *frozen.effects))
     return Transition(run, effects=effects)
 
@@ -389,11 +364,11 @@ def _attempt_started(run: Run, event: AttemptStarted) -> Transition:
 def _ends(run: Run) -> StopCause | None:
     """Why a turn that starts now is stopped at once."""
     if run.control.cancel is not None:
-        return stopping.cause_of(run.control.cancel)
+        return run.control.cancel.stop_cause
     return StopCause.BUDGET if run.budget.stop is not None else None
 
 
-def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
+def _start_failed(run: Run, event: events.AttemptStartFailed) -> Transition:
     attempt = run.attempt
     if event.attempt != attempt.number:
         return Transition(run, stale=True)
@@ -404,7 +379,7 @@ def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
         run = _append_children(replace(run, children=run.children.told_to_nobody()))
         ended = attempt.outcome
         if run.control.cancel is not None:
-            ended = stopping.outcome_of(run.control.cancel)
+            ended = run.control.cancel.outcome
         elif run.budget.stop is not None:
             ended = budgets.stopped(run, run.budget.stop)
         return _conclude(run, ended, event.at_ms)
@@ -413,14 +388,13 @@ def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
         # It came first; a cancellation behind it changes nothing.
         outcome = budgets.not_started(run, run.budget.stop)
     elif run.control.cancel is not None:
-        outcome = stopping.outcome_of(run.control.cancel)
+        outcome = run.control.cancel.outcome
     elif attempt.evidence.stop is StopCause.INTERRUPT:
         text = "interrupted before it was started"
         outcome = Outcome(status=Status.PARTIAL, reason=Reason.INTERRUPTED, error=text)
     attempt = _ended(attempt, outcome, event.at_ms)
     # It can have asked: started before a crash, and impossible to start again after it.
-    run, resolved = open_questions.close(with_attempt(run, attempt), event.at_ms)
-    followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
+    run, followups = open_questions.close(with_attempt(run, attempt), event.at_ms)
     if run.children.active:
         # Nor does it announce before what it spawned then.
         return join(_after_children(run, event.at_ms), followups)
@@ -428,7 +402,7 @@ def _start_failed(run: Run, event: AttemptStartFailed) -> Transition:
     return join(end(run, outcome, event.at_ms), followups)
 
 
-def _signal_received(run: Run, event: SignalReceived) -> Transition:
+def _signal_received(run: Run, event: events.SignalReceived) -> Transition:
     # Evidence of an attempt that was decided can change nothing: its outcome is on record, perhaps
     # announced already.
     attempt = run.attempts[-1]
@@ -444,7 +418,7 @@ def _signal_received(run: Run, event: SignalReceived) -> Transition:
     return _reconcile(with_attempt(run, attempt), event.at_ms)
 
 
-def _lease_expired(run: Run, event: LeaseExpired) -> Transition:
+def _lease_expired(run: Run, event: events.LeaseExpired) -> Transition:
     attempt = run.attempt
     if event.attempt != attempt.number or attempt.outcome is not None:
         return Transition(run, stale=True)
@@ -465,21 +439,20 @@ def _reconcile(run: Run, at_ms: int) -> Transition:
     attempt = with_report_from_text(attempt)
     outcome = decide(attempt, at_ms=at_ms) or outcome
     if outcome.status is Status.CANCELLED and run.control.cancel is not None:
-        outcome = stopping.outcome_of(run.control.cancel)
+        outcome = run.control.cancel.outcome
     elif outcome.reason is Reason.BUDGET and run.budget.stop is not None:
         outcome = budgets.stopped(run, run.budget.stop)
     run = with_attempt(run, _ended(attempt, outcome, at_ms))
     run, taken = turns.took(run)
-    run, resolved = open_questions.close(run, at_ms)
-    followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
-    if taken:
-        followups += (ConsumeChildren(children=taken),)
+    run, followups = open_questions.close(run, at_ms)
+    followups += consume(taken)
     is_interrupted = outcome.reason is Reason.INTERRUPTED
     # What a worker spawned goes on when it ended by itself, since its run waits for the results. It
     # is cancelled with one that we ended: nobody would use them.
     ended_by_us = outcome.status in {Status.CANCELLED, Status.TIMEOUT} or is_interrupted
     if run.children.active and ended_by_us:
-        followups += (CancelChildren(by=run.id, reason=f"parent run ended: {_end_word(outcome)}"),)
+        end = "interrupted" if is_interrupted else str(outcome.status)
+        followups += (CancelChildren(by=run.id, reason=f"parent run ended: {end}"),)
     step = join(_after_children(run, at_ms), followups)
     if run.resolved.abilities.survives_daemon:
         # A worker that ended by itself can leave children behind; before anything is verified or
@@ -493,19 +466,15 @@ def _ended(attempt: Attempt, outcome: Outcome, at_ms: int) -> Attempt:
     return replace(attempt, outcome=outcome, times=replace(attempt.times, ended_at_ms=at_ms))
 
 
-def _end_word(outcome: Outcome) -> str:
-    return "interrupted" if outcome.reason is Reason.INTERRUPTED else str(outcome.status)
-
-
 def _after_children(run: Run, at_ms: int) -> Transition:
     """The attempt is over: wait for live descendants, tell the agent of ended ones, or go on."""
     outcome = run.attempt.outcome
     # A run announces once and for its whole subtree, so it waits for every live descendant.
     if outcome is None or run.children.active:
-        return Transition(run if run.phase is P.ENDING else enter(run, P.ENDING, at_ms))
+        return _awaiting(run, at_ms)
     # The attempt had ended, and the cancellation came while its descendants were awaited.
     if run.control.cancel is not None and outcome.status is not Status.CANCELLED:
-        outcome = stopping.outcome_of(run.control.cancel)
+        outcome = run.control.cancel.outcome
     untold = run.children.untold
     # Whoever interrupted it wants no further turn, but for messages that came since.
     news = (
@@ -520,9 +489,15 @@ def _after_children(run: Run, at_ms: int) -> Transition:
         return _conclude(_append_children(run), budgets.stopped(run, run.budget.stop), at_ms)
     if may_follow_up:
         if run.control.paused:
-            return Transition(run if run.phase is P.ENDING else enter(run, P.ENDING, at_ms))
+            return _awaiting(run, at_ms)
         return _follow_up(run, untold, at_ms)
     return _conclude(_append_children(run), outcome, at_ms)
+
+
+def _awaiting(run: Run, at_ms: int) -> Transition:
+    """The attempt is over, and something else has to happen before the run goes on."""
+    # The phase keeps its time: `status` shows since when it is awaited.
+    return Transition(run if run.phase is P.ENDING else enter(run, P.ENDING, at_ms))
 
 
 def _may_follow_up(run: Run, at_ms: int) -> bool:
@@ -539,17 +514,6 @@ def _awaits_turn(run: Run) -> bool:
     return attempt.turn.next_asked and attempt.outcome is not None and not run.children.active
 
 
-def _resumed(run: Run, at_ms: int) -> Transition:
-    if not run.control.paused:
-        return Transition(run, stale=True)
-    since_ms = run.control.frozen_since_ms
-    run = replace(run, control=replace(run.control, paused=False, frozen_since_ms=None))
-    if since_ms is not None and run.phase is P.RUNNING:
-        return pausing.thawed(run, since_ms, at_ms)
-    is_held = run.phase is P.ENDING and run.attempt.outcome is not None
-    return _after_children(run, at_ms) if is_held else Transition(run)
-
-
 def _follow_up(run: Run, untold: tuple[Child, ...], at_ms: int) -> Transition:
     """One more turn in the same session, with all the children's results and waiting messages."""
     message = announcement.follow_up(untold, run.control.steers)
@@ -558,10 +522,8 @@ def _follow_up(run: Run, untold: tuple[Child, ...], at_ms: int) -> Transition:
     run = with_attempt(steered(enter(run, P.ENDING, at_ms), ()), attempt)
     run = replace(run, children=run.children.told(child.run_id for child in untold))
     effect = ResumeAttempt(attempt=attempt.number, turn=attempt.turn.number + 1, message=message)
-    consumed: tuple[FollowUp, ...] = (
-        (ConsumeChildren(children=tuple(child.run_id for child in untold)),) if untold else ()
-    )
-    return Transition(run, effects=(effect,), followups=consumed)
+    followups = consume(child.run_id for child in untold)
+    return Transition(run, effects=(effect,), followups=followups)
 
 
 def _append_children(run: Run) -> Run:
@@ -643,7 +605,8 @@ def _timer_fired(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
     planned = run.planned
     if planned is not None and at_ms >= planned.due_ms:
         if planned.of_turn is not None:
-            return stopping.turn_due(run, planned, at_ms)
+            run = replace(run, control=replace(run.control, planned=None))
+            return _interrupted(run, at_ms)
         return _cancel(run, Cancel(at_ms=at_ms, by=planned.by, reason=planned.reason))
     match run.phase:
         case P.WAITING:
@@ -675,7 +638,7 @@ def _timer_fired(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
 def _wait_timed_out(run: Run, at_ms: int) -> Transition:
     run, resolved = open_questions.expire(run, at_ms)
     if resolved:
-        return join(_approved(run, at_ms), (ResolveMessages(messages=resolved),))
+        return join(_approved(run, at_ms), resolved)
     if run.waiting.deadline_ms is None or at_ms < run.waiting.deadline_ms:
         return Transition(run, stale=True)
     late = next(d for d in run.waiting.dependencies if d.outcome is None)
@@ -685,8 +648,7 @@ def _wait_timed_out(run: Run, at_ms: int) -> Transition:
 
 
 def _live_timer(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
-    run, resolved = open_questions.expire(run, at_ms)
-    followups: tuple[FollowUp, ...] = (ResolveMessages(messages=resolved),) if resolved else ()
+    run, followups = open_questions.expire(run, at_ms)
     attempt = run.attempt
     effects: tuple[Effect, ...] = ()
     warn = warn_at_ms(run, attempt)
@@ -694,14 +656,16 @@ def _live_timer(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
     if deadline is not None and attempt.evidence.stop is None:
         if at_ms >= deadline:
             cause = StopCause.PROVIDER if backs_off else StopCause.DEADLINE
-            attempt, effects = stopping.begin(run, cause, at_ms)
+            stopped = _stop(run, cause, at_ms)
+            run, effects = stopped.run, stopped.effects
         elif warn is not None and at_ms >= warn:
             text = announcement.deadline_warning(deadline - at_ms)
-            attempt = replace(attempt, times=replace(attempt.times, warned=True))
+            run = with_attempt(run, replace(attempt, times=replace(attempt.times, warned=True)))
+            # Numbered like any message, but not kept: in a next turn it would be out of date.
             number = run.control.steers_total + 1
             run = replace(run, control=replace(run.control, steers_total=number))
             effects = (SteerAttempt(attempt=attempt.number, number=number, message=text),)
-    run, digest = allowance.roll(with_attempt(run, attempt), at_ms=at_ms)
+    run, digest = allowance.roll(run, at_ms=at_ms)
     followups += _passed_on(run, digest)
     if attempt.evidence.exit is not None:
         step = join(_reconcile(run, at_ms), followups)
@@ -709,7 +673,42 @@ def _live_timer(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
     return Transition(run, effects=effects, followups=followups, messages=digest)
 
 
-def _cancel_requested(run: Run, event: CancelRequested) -> Transition:
+# -- what is asked of a run: to stop, to pause, and messages for its worker ----------------------
+
+
+def _stop(run: Run, cause: StopCause, at_ms: int) -> Transition:
+    """Begin to end the live attempt; what its run comes to is decided by its exit."""
+    evidence = replace(run.attempt.evidence, stop=cause, stop_at_ms=at_ms)
+    attempt = replace(run.attempt, evidence=evidence)
+    effect = StopAttempt(attempt=attempt.number, grace_ms=run.resolved.grace_ms)
+    return Transition(with_attempt(run, attempt), effects=(effect,))
+
+
+def _interrupted(run: Run, at_ms: int) -> Transition:
+    """Politely first: what its program says at a turn's end is worth the seconds."""
+    if run.attempt.evidence.stop is not None:
+        return Transition(run, stale=True)
+    step = _stop(run, StopCause.INTERRUPT, at_ms)
+    return step._replace(effects=(InterruptAttempt(attempt=run.attempt.number), *step.effects))
+
+
+def _cancel_planned(run: Run, event: events.CancelPlanned) -> Transition:
+    """Until its time comes, or it is taken back, the run goes on as if there were no plan."""
+    if run.control.cancel is not None:
+        return Transition(run, stale=True)
+    planned = PlannedCancel(
+        by=event.by, due_ms=event.due_ms, reason=event.reason, of_turn=event.of_turn
+    )
+    return Transition(replace(run, control=replace(run.control, planned=planned)))
+
+
+def _cancel_withdrawn(run: Run, _: events.CancelWithdrawn) -> Transition:
+    if run.control.planned is None:
+        return Transition(run, stale=True)
+    return Transition(replace(run, control=replace(run.control, planned=None)))
+
+
+def _cancel_requested(run: Run, event: events.CancelRequested) -> Transition:
     cancel = Cancel(at_ms=event.at_ms, by=event.by, reason=event.reason, cascaded=event.cascaded)
     if run.control.cancel is not None:
         return Transition(run, stale=True)
@@ -726,8 +725,7 @@ def _cancel(run: Run, cancel: Cancel) -> Transition:
         if run.attempt.evidence.stop is not None:
             return Transition(run, followups=followups)
         # Not stopped already: the first reason why an attempt is stopped stays its outcome.
-        attempt, effects = stopping.begin(run, stopping.cause_of(cancel), cancel.at_ms)
-        return Transition(with_attempt(run, attempt), effects=effects, followups=followups)
+        return _stop(run, cancel.stop_cause, cancel.at_ms)._replace(followups=followups)
     if run.phase is P.ENDING:
         if run.control.paused and run.attempt.outcome is not None:
             return join(_after_children(run, cancel.at_ms), followups)
@@ -735,10 +733,78 @@ def _cancel(run: Run, cancel: Cancel) -> Transition:
         return Transition(run, followups=followups)
     if run.phase is P.VERIFYING and run.children.active:
         return Transition(run, followups=followups)  # it ends when its judge has
-    return join(settle(run, stopping.outcome_of(cancel), cancel.at_ms), followups)
+    return join(settle(run, cancel.outcome, cancel.at_ms), followups)
 
 
-def _child_settled(run: Run, event: ChildSettled) -> Transition:
+def _paused(run: Run, at_ms: int) -> Transition:
+    run = replace(run, control=replace(run.control, paused=True))
+    return _frozen(run, at_ms) if run.phase is P.RUNNING else Transition(run)
+
+
+def _frozen(run: Run, at_ms: int) -> Transition:
+    """A paused run's live worker stands still, where its runtime can do that."""
+    attempt = run.attempt
+    if not run.resolved.abilities.freeze or attempt.evidence.stop is not None:
+        return Transition(run)
+    if run.control.frozen_since_ms is None:
+        run = replace(run, control=replace(run.control, frozen_since_ms=at_ms))
+    return Transition(run, effects=(FreezeAttempt(attempt=attempt.number),))
+
+
+def _resumed(run: Run, at_ms: int) -> Transition:
+    if not run.control.paused:
+        return Transition(run, stale=True)
+    since_ms = run.control.frozen_since_ms
+    run = replace(run, control=replace(run.control, paused=False, frozen_since_ms=None))
+    if since_ms is not None and run.phase is P.RUNNING:
+        return _thawed(run, since_ms, at_ms)
+    is_held = run.phase is P.ENDING and run.attempt.outcome is not None
+    return _after_children(run, at_ms) if is_held else Transition(run)
+
+
+def _thawed(run: Run, since_ms: int, at_ms: int) -> Transition:
+    """Its worker goes on, and has the time that was left when it was stopped."""
+    attempt, deadline_ms = run.attempt, run.attempt.times.deadline_ms
+    if deadline_ms is not None:
+        times = replace(attempt.times, deadline_ms=deadline_ms + max(0, at_ms - since_ms))
+        run = with_attempt(run, replace(attempt, times=times))
+    return Transition(run, effects=(ThawAttempt(attempt=attempt.number),))
+
+
+def _steer_requested(run: Run, event: events.SteerRequested) -> Transition:
+    """Whoever writes to the worker has read its notices: the message answers them all."""
+    run = replace(run, control=replace(run.control, last_steer_ms=event.at_ms))
+    notices = tuple(each for each in run.pending_requests if each.priority is not None)
+    given = Answer(decision=Decision.ANSWER, text=event.message, by=event.by, at_ms=event.at_ms)
+    for notice in notices:
+        run = open_questions.answer(run, notice.id, given)
+    step = _steer(run, event.message, by=event.by, at_ms=event.at_ms, next_turn=event.next_turn)
+    return join(step, open_questions.resolved(notices))
+
+
+def _steer(run: Run, message: str, *, by: str, at_ms: int, next_turn: bool = False) -> Transition:
+    """A message for the worker: into the live attempt where its runtime can, else kept."""
+    number = run.control.steers_total + 1
+    steer = Steer(number=number, message=message, by=by, at_ms=at_ms, next_turn=next_turn)
+    control = replace(run.control, steers=(*run.control.steers, steer), steers_total=number)
+    run = replace(run, control=control)
+    if run.phase is P.RUNNING and run.resolved.abilities.steer and not next_turn:
+        effect = SteerAttempt(attempt=run.attempt.number, number=number, message=message)
+        return Transition(run, effects=(effect,))
+    return Transition(run)
+
+
+def _steer_settled(run: Run, event: events.SteerSettled) -> Transition:
+    if not event.taken:
+        return Transition(run)
+    left = tuple(steer for steer in run.control.steers if steer.number != event.number)
+    return Transition(steered(run, left))
+
+
+# -- children -----------------------------------------------------------------------------------
+
+
+def _child_settled(run: Run, event: events.ChildSettled) -> Transition:
     settled = run.children.settled(event.child, event.outcome, event.result)
     if settled is run.children:
         return Transition(run, stale=True)
@@ -746,7 +812,7 @@ def _child_settled(run: Run, event: ChildSettled) -> Transition:
     if run.phase is P.VERIFYING:
         cancel = run.control.cancel
         if cancel is not None:
-            return settle(run, stopping.outcome_of(cancel), event.at_ms)
+            return settle(run, cancel.outcome, event.at_ms)
         return judging.judge_settled(run, event)
     return _after_children(run, event.at_ms) if run.phase is P.ENDING else Transition(run)
 
@@ -763,8 +829,7 @@ def _stop_for_budget(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
     if run.phase in _LIVE:
         if run.attempt.evidence.stop is not None:
             return Transition(run, followups=below)
-        attempt, effects = stopping.begin(run, StopCause.BUDGET, at_ms)
-        return Transition(with_attempt(run, attempt), effects=effects, followups=below)
+        return _stop(run, StopCause.BUDGET, at_ms)._replace(followups=below)
     if run.phase is P.ENDING:
         is_held = run.control.paused and run.attempt.outcome is not None
         return (
@@ -788,7 +853,7 @@ def _settle_unstarted(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
 # -- questions ----------------------------------------------------------------------------------
 
 
-def _request_answered(run: Run, event: RequestAnswered) -> Transition:
+def _request_answered(run: Run, event: events.RequestAnswered) -> Transition:
     asked = {request.id: request for request in run.pending_requests}
     request = asked.get(event.request_id)  # type: ignore[call-overload]  # str on the wire, RequestId here
     if request is None:
@@ -796,19 +861,20 @@ def _request_answered(run: Run, event: RequestAnswered) -> Transition:
     run = open_questions.answer(run, request.id, event.answer)
     step = _approved(run, event.at_ms) if request.by_spawn else Transition(run)
     abilities = run.resolved.abilities
+    resolved = open_questions.resolved((request,))
     if request.priority is None:
-        return join(step, (ResolveMessages(messages=(MessageId(request.id),)),))
-    # Nobody holds the line for a notice's answer: it goes to the worker as a message, or into the
-    # inbox that the worker can look into.
+        return join(step, resolved)
+    # No call of the worker waits for a notice's answer: it goes to the worker as a message, or into
+    # the inbox that the worker can look into.
     if abilities.steer or abilities.resume:
         text = announcement.answer_to(request, event.answer)
-        step = steering.send(run, text, by=event.answer.by, at_ms=event.at_ms)
+        step = _steer(run, text, by=event.answer.by, at_ms=event.at_ms)
     else:
         step = Transition(run, messages=(announcement.answer_message(run, request, event.answer),))
-    return join(step, (ResolveMessages(messages=(MessageId(request.id),)),))
+    return join(step, resolved)
 
 
-def _alerted(run: Run, event: Alerted) -> Transition:
+def _alerted(run: Run, event: events.Alerted) -> Transition:
     if run.is_settled:
         # The announcement is out: what comes behind it is for the record.
         return Transition(run)
@@ -817,7 +883,7 @@ def _alerted(run: Run, event: Alerted) -> Transition:
     return _admitted(run, event)
 
 
-def _admitted(run: Run, event: Alerted) -> Transition:
+def _admitted(run: Run, event: events.Alerted) -> Transition:
     run, messages = allowance.admit(run, event.alert, at_ms=event.at_ms)
     return Transition(run, followups=_passed_on(run, messages), messages=messages)
 
@@ -833,7 +899,7 @@ def _is_silent(run: Run) -> bool:
     )
 
 
-def _stuck(run: Run, event: Alerted) -> Transition:
+def _stuck(run: Run, event: events.Alerted) -> Transition:
     at_ms, silence = event.at_ms, one_line(event.alert.text).removeprefix("⚠️ ")
     act = run.resolved.alerts.on_stuck
     if act is OnStuck.STEER and not run.resolved.abilities.steer:
@@ -843,9 +909,8 @@ def _stuck(run: Run, event: Alerted) -> Transition:
             return _admitted(run, event)
         case OnStuck.STEER:
             told = _admitted(run, event)
-            sent = steering.send(
-                told.run, announcement.silence(silence), by="on_stuck", at_ms=at_ms
-            )
+            text = announcement.silence(silence)
+            sent = _steer(told.run, text, by="on_stuck", at_ms=at_ms)
             return sent._replace(followups=told.followups, messages=told.messages)
         case OnStuck.CANCEL:
             told = _admitted(run, event)
@@ -853,7 +918,7 @@ def _stuck(run: Run, event: Alerted) -> Transition:
             messages = (*told.messages, *step.messages)
             return join(step._replace(messages=messages), told.followups)
         case OnStuck.ESCALATE:
-            blocker = ParentNotified(at_ms=at_ms, message=silence, priority=Priority.BLOCKER)
+            blocker = events.ParentNotified(at_ms=at_ms, message=silence, priority=Priority.BLOCKER)
             step = open_questions.notified(run, blocker)
             return join(step, _passed_on(step.run, step.messages))
 
@@ -868,7 +933,7 @@ def _passed_on(run: Run, messages: tuple[Message, ...]) -> tuple[FollowUp, ...]:
 # -- after the last attempt ---------------------------------------------------------------------
 
 
-def _verified(run: Run, event: VerificationFinished) -> Transition:
+def _verified(run: Run, event: events.VerificationFinished) -> Transition:
     attempt_outcome = run.attempt.outcome
     if event.attempt != run.attempt.number or attempt_outcome is None:
         return Transition(run, stale=True)
@@ -914,84 +979,87 @@ def _escalated(step: Transition) -> Transition:
 # -- the table ----------------------------------------------------------------------------------
 
 
-def _asked(run: Run, event: RequestAsked) -> Transition:
+def _asked(run: Run, event: events.RequestAsked) -> Transition:
     asked = open_questions.asked(run, event.request)
     return Transition(asked, messages=(announcement.question(asked, event.request),))
 
 
-def _dismissed(run: Run, event: Dismissed) -> Transition:
+def _dismissed(run: Run, event: events.Dismissed) -> Transition:
     record = replace(run.verification, dismissed_at_ms=event.at_ms)
     return Transition(replace(run, verification=record))
 
 
-def _repaired(run: Run, event: Repaired) -> Transition:
+def _repaired(run: Run, event: events.Repaired) -> Transition:
     if event.outcome is None:
         return Transition(run)
     return record_lost(run, event.outcome, event.at_ms)
 
 
-def _cleaned_up(run: Run, event: CleanedUp) -> Transition:
+def _cleaned_up(run: Run, event: events.CleanedUp) -> Transition:
     run = erased(run, event.at_ms) if event.erased else run
     return Transition(enter(run, P.COMPLETED, event.at_ms))
 
 
 REACTIONS: Final[dict[type, Callable[[Run, Any], Transition]]] = {
-    DependencySettled: _dependency_settled,
-    SlotGranted: _slot_granted,
-    BaselineTaken: looking.baseline_taken,
-    FilesLeft: looking.files_left,
-    AttemptPlaced: placing.attempt_placed,
-    WorktreePlanned: placing.worktree_planned,
-    TokenIssued: _token_issued,
-    AttemptStarted: _attempt_started,
-    AttemptStartFailed: _start_failed,
-    AttemptTakenOver: lambda run, _: Transition(run),
-    SignalReceived: _signal_received,
-    LeaseExpired: _lease_expired,
-    TimerFired: lambda run, event: _timer_fired(run, event.at_ms, backs_off=event.backs_off),
-    ClockStepped: lambda run, event: Transition(clock_steps.moved(run, event.by_ms)),
-    ChecksPassed: judging.checks_passed,
-    VerificationFinished: _verified,
-    CancelRequested: _cancel_requested,
-    CancelPlanned: stopping.cancel_planned,
-    CancelWithdrawn: stopping.cancel_withdrawn,
-    Paused: lambda run, event: pausing.paused(run, event.at_ms),
-    Resumed: lambda run, event: _resumed(run, event.at_ms),
-    Prioritized: lambda run, event: Transition(
+    events.DependencySettled: _dependency_settled,
+    events.SlotGranted: _slot_granted,
+    events.BaselineTaken: _baseline_taken,
+    # What others change from now on is no work of the run.
+    events.FilesLeft: lambda run, event: Transition(
+        replace(run, verification=replace(run.verification, left=event.files))
+    ),
+    events.AttemptPlaced: _attempt_placed,
+    events.WorktreePlanned: _worktree_planned,
+    events.TokenIssued: _token_issued,
+    events.AttemptStarted: _attempt_started,
+    events.AttemptStartFailed: _start_failed,
+    events.AttemptTakenOver: lambda run, _: Transition(run),
+    events.SignalReceived: _signal_received,
+    events.LeaseExpired: _lease_expired,
+    events.TimerFired: lambda run, event: _timer_fired(run, event.at_ms, backs_off=event.backs_off),
+    events.ClockStepped: lambda run, event: Transition(clock_steps.moved(run, event.by_ms)),
+    events.ChecksPassed: judging.checks_passed,
+    events.VerificationFinished: _verified,
+    events.CancelRequested: _cancel_requested,
+    events.CancelPlanned: _cancel_planned,
+    events.CancelWithdrawn: _cancel_withdrawn,
+    events.Paused: lambda run, event: _paused(run, event.at_ms),
+    events.Resumed: lambda run, event: _resumed(run, event.at_ms),
+    events.Prioritized: lambda run, event: Transition(
         replace(run, control=replace(run.control, priority=event.priority))
     ),
-    SteerRequested: steering.requested,
-    SteerSettled: steering.settled,
-    InterruptRequested: stopping.interrupted,
-    Continued: lambda run, event: Transition(
+    events.SteerRequested: _steer_requested,
+    events.SteerSettled: _steer_settled,
+    events.InterruptRequested: lambda run, event: _interrupted(run, event.at_ms),
+    events.Continued: lambda run, event: Transition(
         replace(run, session=replace(run.session, continued_by=event.run_id))
     ),
-    ChildSpawned: lambda run, event: Transition(
+    events.ChildSpawned: lambda run, event: Transition(
         replace(run, children=run.children.added(event.child))
     ),
-    ChildSettled: _child_settled,
-    ChildTold: lambda run, event: Transition(
+    events.ChildSettled: _child_settled,
+    events.ChildTold: lambda run, event: Transition(
         replace(run, children=run.children.told((event.child,)))
     ),
-    ChildReturned: turns.returned,
-    ChildSpent: accounting.child_spent,
-    RequestHeld: accounting.request_held,
-    BudgetExhausted: lambda run, event: _stop_for_budget(run, event.stop, event.at_ms),
-    RequestAsked: _asked,
-    RequestAnswered: _request_answered,
-    ParentNotified: open_questions.notified,
-    Alerted: _alerted,
-    ChildAlerted: lambda run, event: steering.send(
+    events.ChildReturned: turns.returned,
+    events.ChildSpent: accounting.child_spent,
+    events.RequestHeld: accounting.request_held,
+    events.BudgetExhausted: lambda run, event: _stop_for_budget(run, event.stop, event.at_ms),
+    events.RequestAsked: _asked,
+    events.RequestAnswered: _request_answered,
+    events.ParentNotified: open_questions.notified,
+    events.Alerted: _alerted,
+    events.ChildAlerted: lambda run, event: _steer(
         run, event.text, by=event.child, at_ms=event.at_ms
     ),
-    DeliverySettled: delivery_settled,
-    AnnouncementConsumed: consumed,
-    Redelivered: lambda run, event: announce_again(run, event.at_ms, inbox=event.inbox),
-    Dismissed: _dismissed,
-    CallRefused: lambda run, _: Transition(replace(run, refusals=run.refusals + 1)),
-    Repaired: _repaired,
-    CleanedUp: _cleaned_up,
-    Archived: lambda run, event: Transition(
+    events.DeliverySettled: delivery_settled,
+    events.AnnouncementConsumed: consumed,
+    events.Redelivered: lambda run, event: announce_again(run, event.at_ms, inbox=event.inbox),
+    events.Dismissed: _dismissed,
+    events.CallRefused: lambda run, _: Transition(replace(run, refusals=run.refusals + 1)),
+    events.Repaired: _repaired,
+    events.CleanedUp: _cleaned_up,
+    events.Archived: lambda run, event: Transition(
         replace(run, times=replace(run.times, archived_at_ms=event.at_ms))
     ),
 }

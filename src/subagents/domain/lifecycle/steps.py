@@ -1,8 +1,10 @@
 """Small steps that every part of the reducer takes."""
 
-from subagents.domain.run.effects import FollowUp, Transition
+from collections.abc import Iterable
+
+from subagents.domain.run.effects import ConsumeChildren, FollowUp, Transition
 from subagents.domain.run.run import Attempt, Phase, Run, Steer
-from subagents.domain.run.values import replace
+from subagents.domain.run.values import RunId, replace
 
 
 def enter(run: Run, phase: Phase, at_ms: int, **changes: object) -> Run:
@@ -21,6 +23,12 @@ def steered(run: Run, steers: tuple[Steer, ...]) -> Run:
     if steers == run.control.steers:
         return run
     return replace(run, control=replace(run.control, steers=steers))
+
+
+def consume(children: Iterable[RunId]) -> tuple[FollowUp, ...]:
+    """The follow-up by which the results of these count as read, if there are any."""
+    run_ids = tuple(children)
+    return (ConsumeChildren(children=run_ids),) if run_ids else ()
 
 
 def join(step: Transition, followups: tuple[FollowUp, ...]) -> Transition:

@@ -96,7 +96,7 @@ def _of_live_attempt(run: Run) -> list[tuple[int | None, TimerCause]]:
         (allowance.digest_due_ms(run), TimerCause.DIGEST),
         (budgets.due_ms(run), TimerCause.BUDGET),
     ]
-    # A frozen worker's time stands still with it: `pausing.thawed` moves its deadline along.
+    # A frozen worker's time stands still with it: `reduce` moves its deadline along.
     if attempt.evidence.stop is None and run.control.frozen_since_ms is None:
         found += [
             (attempt.times.deadline_ms, TimerCause.DEADLINE),

@@ -9,6 +9,7 @@ from subagents.domain.run.outcome import (
     Check,
     DeliveryOutcome,
     Outcome,
+    Reason,
     Status,
     Verification,
     VerificationState,
@@ -445,6 +446,20 @@ class Cancel(Value, frozen=True):
     cascaded: bool = False
     stuck: bool = False
     """The daemon itself asked, as the agent's ``on_stuck`` says."""
+
+    @property
+    def stop_cause(self) -> StopCause:
+        """Why an attempt is stopped that the cancel meets at work."""
+        if self.stuck:
+            return StopCause.STUCK
+        return StopCause.PARENT if self.cascaded else StopCause.CANCEL
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the run comes to."""
+        reason = Reason.PARENT_ENDED if self.cascaded else Reason.CANCELLED_BY_CALLER
+        reason = Reason.STUCK if self.stuck else reason
+        return Outcome(status=Status.CANCELLED, reason=reason, error=self.reason)
 
 
 class PlannedCancel(Value, frozen=True):

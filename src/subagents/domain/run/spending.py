@@ -16,13 +16,6 @@ N = TypeVar("N", int, float)
 NO_USAGE: Final = Usage()
 
 
-class Account(NamedTuple):
-    """What a run reports to the run that spawned it."""
-
-    spent: Spent
-    committed: Committed
-
-
 def total_usage(run: Run) -> Usage:
     """The sum over the attempts; a field nobody reported stays None, which means unknown."""
     known = [attempt.usage for attempt in run.attempts if attempt.usage is not None]
@@ -101,11 +94,6 @@ def committed(run: Run) -> Committed:
         cost_usd=max(found.cost_usd, budget.max_cost_usd or 0),
         runs=max(found.runs, budget.max_runs or 0),
     )
-
-
-def account(run: Run) -> Account:
-    """Both at once."""
-    return Account(spent(run), committed(run))
 
 
 def tokens(used: Usage | Spent) -> int | None:
