@@ -1,6 +1,6 @@
 """What an event changed of a subtree's spending: reported upwards and assessed, in the same commit.
 
-See docs/decisions/0020.
+A part of the reducer (``reduce``). See docs/decisions/0020.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ def child_spent(run: Run, event: ChildSpent) -> Transition:
 
 
 def request_held(run: Run, event: RequestHeld) -> Transition:
-    """The worker's own count may be ahead of its stream; both only grow."""
+    """Keep free what the request may use; the worker's own count may be ahead of its stream."""
     attempt = run.attempt
     if event.attempt != attempt.number or attempt.outcome is not None:
         return Transition(run, stale=True)
@@ -45,11 +45,11 @@ def request_held(run: Run, event: RequestHeld) -> Transition:
 
 
 def settle_up(before: Run, step: Transition, event: Event, *, stop: Stop) -> Transition:
-    """What an event changed of the subtree's spending has its consequences in the same commit."""
+    """The step with what follows from the spending that it changed."""
     run = step.run
     is_settled = run.phase in SETTLED
     if is_settled and run.lineage.requester_run is None:
-        return step  # nobody above it counts, and nothing of it is left to be stopped
+        return step  # no run above it counts, and nothing of it is left to be stopped
     is_timed = type(event) is TimerFired and budgets.is_timed(run)
     # Nearly every event ends here: what was used is summed up only where it can have changed.
     is_same = run.children.sums is before.children.sums and is_settled == (before.phase in SETTLED)
@@ -71,6 +71,7 @@ def _used_alike(before: Run, run: Run) -> bool:
             continue
         if known.usage is not now.usage or known.hold is not now.hold:
             return False
+        # An end alone changes the sums where it releases a hold, or leaves a cost unknown for good.
         has_ended = known.outcome is None and now.outcome is not None
         if has_ended and (now.hold is not None or spending.is_cost_missing(now)):
             return False
@@ -102,6 +103,7 @@ def _check_budget(before: Run, step: Transition, at_ms: int, stop: Stop) -> Tran
         followups += (Raise(alerts=assessed.alerts),)
     if assessed.stop_below is not None and run.children.active:
         followups += (StopChildren(stop=assessed.stop_below),)
+    # A timer that found nothing else to do is not stale when it is the budget's time that passed.
     step = step._replace(run=run, followups=followups, stale=False)
     if assessed.stop is None:
         return step

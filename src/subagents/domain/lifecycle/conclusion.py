@@ -53,10 +53,12 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
             result_file=last.evidence.result_file if last else None,
             report=last.reported.report if last else None,
         ),
-        delivery=Delivery(target=run.requester, tries_total=0),
+        delivery=Delivery(target=run.requester),
     )
     # It ended because its parent did, or is for its parent's contract: the row is not waited for.
     quiet = outcome.reason is Reason.PARENT_ENDED or run.lineage.judges is not None
+    # The row is written in this commit, so a requester that only polls has been notified by it: no
+    # crash, and no courier, can lose the result any more.
     message = announcement.announcement(run, consumed=quiet)
     result = announcement.result_for_others(run)
     followups: tuple[FollowUp, ...] = (TellDependants(outcome=outcome, result=result), *resolved)
@@ -78,6 +80,7 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
         # what else is in its session's inbox moves to the run's own requester.
         if outcome.status is not Status.CANCELLED:
             followups += consume(c.run_id for c in run.children.untold if c.outcome is not None)
+        # A run has one inbox, under its first key, whichever attempt a message was for.
         followups += (MoveInbox(source=run.session.first_key),)
     return Transition(
         run,
@@ -142,6 +145,7 @@ def announce_again(run: Run, at_ms: int, *, inbox: SessionKey | None = None) -> 
     if run.phase is P.COMPLETED:
         return Transition(run, stale=True)
     if run.phase is P.COMPLETED_GIVEUP:
+        # Giving up is by the time since the first failure, which begins again.
         delivery = replace(delivery, first_failure_ms=None, failures=0)
     run = enter(run, P.ANNOUNCING, at_ms, delivery=replace(delivery, due_ms=None))
     effect = Announce(delivery_id=announcement_id(run.id), number=delivery.tries_total + 1)
@@ -170,7 +174,7 @@ def delivery_settled(run: Run, event: DeliverySettled) -> Transition:
 
 
 def clean_up(run: Run, at_ms: int) -> Transition:
-    """It was delivered, or need not be."""
+    """Tidy up after a run whose result was delivered, or need not be."""
     effect = CleanUp(delete=run.spec.cleanup is Cleanup.DELETE)
     return Transition(enter(run, P.CLEANUP_PENDING, at_ms), effects=(effect,))
 

@@ -1,4 +1,4 @@
-"""What ``cleanup: "delete"`` takes out of a run and of its journal: what its worker was told.
+"""What ``cleanup: "delete"`` takes out of a run and its journal: the texts for its worker.
 
 The task and the messages to the worker go; the run, its events, its result and its usage stay. Both
 sides must agree, so that an erased journal still folds to its run: what an event brought in is
@@ -20,7 +20,7 @@ BEARERS: Final[tuple[type[Fact], ...]] = (Spawned, SteerRequested)
 
 
 def erased(run: Run, at_ms: int) -> Run:
-    """The run without what its worker was told; one that is settled keeps no message to send."""
+    """The run without the texts for its worker; one that is settled has no message left to send."""
     return replace(
         run,
         spec=replace(run.spec, task=DELETED),

@@ -31,7 +31,9 @@ def checks_passed(run: Run, event: ChecksPassed) -> Transition:
 
 def judge_settled(run: Run, event: ChildSettled) -> Transition:
     """The end of its judge is the end of the verification."""
-    check = judged(agent_of(run), event.child, event.outcome, event.result)
+    judge = run.resolved.judge
+    agent_id = "" if judge is None else judge.agent_id
+    check = judged(agent_id, event.child, event.outcome, event.result)
     return Transition(run, followups=(GiveVerdict(verification=verification_of(run, check)),))
 
 
@@ -41,21 +43,8 @@ def verification_of(run: Run, judge: Check) -> Verification:
     return Verification(verdict=verdict_of(checks), checks=checks)
 
 
-def agent_of(run: Run) -> str:
-    """The id of the agent that judges a run with a judge in its contract."""
-    judge = run.resolved.judge
-    return "" if judge is None else judge.agent_id
-
-
 def judged(agent_id: str, run_id: str, outcome: Outcome, result: str | None) -> Check:
-    """The check that a judge's run comes to.
-
-    Args:
-        agent_id: The judge.
-        run_id: Its run's.
-        outcome: How that ended.
-        result: Its text.
-    """
+    """The check that the run of a judge comes to, by its outcome and the text of its result."""
     if outcome.status is not Status.OK:
         return undecided(agent_id, f"its run {ending(outcome)}", run_id=run_id)
     found = _last_object(result or "")

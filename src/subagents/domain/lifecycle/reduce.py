@@ -118,7 +118,7 @@ def reduce(run: Run | None, event: events.Event) -> Transition:
     # on. Such a pair is known as stale and harmless; any other is a bug and must not be stored.
     if (run.phase, type(event)) not in TRANSITIONS:
         if (run.phase, type(event)) in STALE:
-            # It is journaled like any other event, and so takes a number of its own.
+            # It is journaled like any other event, and so takes the next number.
             return Transition(replace(run, seq=run.seq + 1), stale=True)
         raise IllegalTransition(run.id, run.phase, type(event).__name__)
     step = REACTIONS[type(event)](replace(run, seq=run.seq + 1), event)
@@ -147,6 +147,7 @@ def _spawned(event: events.Spawned) -> Transition:
         session=RunSession(first_key=event.session_key, continues=event.continues),
     )
     if event.dependencies:
+        # One that is settled already is kept, too: its result may be wanted in the prompt.
         most_ms = longest_wait_ms(run)
         late_ms = event.at_ms + most_ms if unsettled and most_ms is not None else None
         waiting = Waiting(dependencies=Dependencies(event.dependencies), deadline_ms=late_ms)
@@ -215,22 +216,21 @@ def _fallen_back(run: Run, failed: RunId) -> Run:
 
 
 def _approved(run: Run, at_ms: int) -> Transition:
-    """A person was asked whether the run may begin: only a yes lets it."""
+    """A person was asked whether the run may begin: only their yes lets it."""
     given = run.approval.answer if run.approval is not None else None
     if given is not None and given.decision is Decision.APPROVE:
         return _check_dependencies(run, at_ms)
-    said = "nobody answered in time" if given is None else _said_no(given)
+    because = "nobody answered in time"
+    if given is not None and given.decision in {Decision.DENY, Decision.ANSWER}:
+        # A free answer is no consent, whatever it says.
+        because = f"denied by {given.by}" + (f" ({given.text})" if given.text else "")
     access = run.resolved.access
     level = "more" if access is None else f'access "{access.level}"'
-    text = f"the user was asked to allow {level}: {said}; spawn without access to go on with less"
+    text = (
+        f"the user was asked to allow {level}: {because}; spawn without access to go on with less"
+    )
     outcome = Outcome(status=Status.ERROR, reason=Reason.NOT_ALLOWED, error=text)
     return settle(run, outcome, at_ms)
-
-
-def _said_no(given: Answer) -> str:
-    if given.decision in {Decision.TIMEOUT, Decision.CANCELLED, Decision.DEFAULT}:
-        return "nobody answered in time"
-    return f"denied by {given.by}" + (f" ({given.text})" if given.text else "")
 
 
 def _is_usable(run: Run, outcome: Outcome) -> bool:
@@ -242,6 +242,8 @@ def _is_usable(run: Run, outcome: Outcome) -> bool:
 def _slot_granted(run: Run, event: events.SlotGranted) -> Transition:
     number = len(run.attempts) + 1
     session = provider_limits.resumes(run)
+    # The prompt of a new session does not mention children of the attempt before; a session that
+    # goes on has spawned them, and waits for their results.
     untold = run.children.untold if session else ()
     attempt = Attempt(
         number=number,
@@ -255,6 +257,7 @@ def _slot_granted(run: Run, event: events.SlotGranted) -> Transition:
         token_hashes=(event.token_hash,) if event.token_hash else (),
         node=event.node,
     )
+    # Kept over retries: the run's budget of seconds counts from its first slot.
     started_ms = run.times.started_at_ms or event.at_ms
     run = replace(
         run,
@@ -307,6 +310,7 @@ def _token_issued(run: Run, event: events.TokenIssued) -> Transition:
     attempt = run.attempt
     if event.attempt != attempt.number or event.token_hash in attempt.token_hashes:
         return Transition(run, stale=True)
+    # The older ones stay valid: a worker that was started before the crash holds one of them.
     hashes = (*attempt.token_hashes, event.token_hash)
     return Transition(with_attempt(run, replace(attempt, token_hashes=hashes)))
 
@@ -332,11 +336,12 @@ def _attempt_started(run: Run, event: events.AttemptStarted) -> Transition:
     attempts = (*run.attempts[:-1], attempt)
     run = enter(run, P.RUNNING, event.at_ms, attempts=attempts)
     if run.control.frozen_since_ms is not None:
-        # Of an attempt that was killed while it stood still.
+        # The attempt before was killed while it stood still.
         run = replace(run, control=replace(run.control, frozen_since_ms=None))
     if event.vacuous:
         run = replace(run, verification=replace(run.verification, vacuous=True))
     if run.verification.left is not None:
+        # From now on what changes is the run's own work, until it stops and is looked at again.
         run = replace(run, verification=replace(run.verification, left=None))
     # Messages from before the start were part of the prompt (or of the turn); later ones go in now.
     effects: tuple[Effect, ...] = ()
@@ -396,8 +401,9 @@ def _start_failed(run: Run, event: events.AttemptStartFailed) -> Transition:
     # It can have asked: started before a crash, and impossible to start again after it.
     run, followups = open_questions.close(with_attempt(run, attempt), event.at_ms)
     if run.children.active:
-        # Nor does it announce before what it spawned then.
+        # What it spawned then is awaited before the run is announced.
         return join(_after_children(run, event.at_ms), followups)
+    # Retries would meet the same refusal, each after its delay.
     end = settle if event.permanent else _conclude
     return join(end(run, outcome, event.at_ms), followups)
 
@@ -409,6 +415,7 @@ def _signal_received(run: Run, event: events.SignalReceived) -> Transition:
     if event.attempt != attempt.number or attempt.outcome is not None:
         return Transition(run, stale=True)
     if isinstance(event.signal, ProgressSeen):
+        # Shown, and no evidence: what a worker says of its progress decides nothing.
         progress = replace(event.signal.progress, updated_at_ms=event.at_ms)
         lines = max(run.progress.lines, progress.number)
         paced_ms = event.at_ms if event.signal.is_paced else run.progress.paced_at_ms
@@ -448,7 +455,7 @@ def _reconcile(run: Run, at_ms: int) -> Transition:
     followups += consume(taken)
     is_interrupted = outcome.reason is Reason.INTERRUPTED
     # What a worker spawned goes on when it ended by itself, since its run waits for the results. It
-    # is cancelled with one that we ended: nobody would use them.
+    # is cancelled with one that we ended: the results would be of no use.
     ended_by_us = outcome.status in {Status.CANCELLED, Status.TIMEOUT} or is_interrupted
     if run.children.active and ended_by_us:
         end = "interrupted" if is_interrupted else str(outcome.status)
@@ -476,7 +483,7 @@ def _after_children(run: Run, at_ms: int) -> Transition:
     if run.control.cancel is not None and outcome.status is not Status.CANCELLED:
         outcome = run.control.cancel.outcome
     untold = run.children.untold
-    # Whoever interrupted it wants no further turn, but for messages that came since.
+    # An interrupt asks for no further turn, unless messages came since.
     news = (
         run.control.steers
         if outcome.reason is Reason.INTERRUPTED
@@ -516,6 +523,8 @@ def _awaits_turn(run: Run) -> bool:
 
 def _follow_up(run: Run, untold: tuple[Child, ...], at_ms: int) -> Transition:
     """One more turn in the same session, with all the children's results and waiting messages."""
+    # The text is fixed here, in the event, and not when the turn starts: what comes in between is
+    # for the turn after, and a start that is repeated says the same.
     message = announcement.follow_up(untold, run.control.steers)
     turn = replace(run.attempt.turn, next_asked=True, only_tells=not run.control.steers)
     attempt = replace(run.attempt, turn=turn)
@@ -591,6 +600,7 @@ def _try_again(run: Run, at_ms: int, *, due_ms: int, retries_used: int | None = 
     if run.budget.stop is not None:
         return _settle_unstarted(run, run.budget.stop, at_ms)
     if run.retry.cause.verifies:
+        # The contract's one retry is used up, also when the attempt never begins.
         record = replace(run.verification, retried_at_ms=at_ms, state=VerificationState.PENDING)
         run = replace(run, verification=record)
     used = run.retry.used if retries_used is None else retries_used
@@ -605,6 +615,7 @@ def _timer_fired(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
     planned = run.planned
     if planned is not None and at_ms >= planned.due_ms:
         if planned.of_turn is not None:
+            # Of that turn it is an interrupt: the session stays, and the run goes on by its rules.
             run = replace(run, control=replace(run.control, planned=None))
             return _interrupted(run, at_ms)
         return _cancel(run, Cancel(at_ms=at_ms, by=planned.by, reason=planned.reason))
@@ -716,6 +727,7 @@ def _cancel_requested(run: Run, event: events.CancelRequested) -> Transition:
 
 
 def _cancel(run: Run, cancel: Cancel) -> Transition:
+    # Recorded in every phase, so that whatever is decided later (a start, a verdict) sees it.
     run = replace(run, control=replace(run.control, cancel=cancel, planned=None))
     followups: tuple[FollowUp, ...] = ()
     if run.children.active:
@@ -831,12 +843,10 @@ def _stop_for_budget(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
             return Transition(run, followups=below)
         return _stop(run, StopCause.BUDGET, at_ms)._replace(followups=below)
     if run.phase is P.ENDING:
+        # A pause holds back the further turn for which there is no budget any more.
         is_held = run.control.paused and run.attempt.outcome is not None
-        return (
-            join(_after_children(run, at_ms), below)
-            if is_held
-            else Transition(run, followups=below)
-        )
+        step = _after_children(run, at_ms) if is_held else Transition(run)
+        return join(step, below)
     if run.phase is P.VERIFYING:
         return Transition(run, followups=below)
     return _settle_unstarted(run, stop, at_ms)
@@ -844,6 +854,7 @@ def _stop_for_budget(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
 
 def _settle_unstarted(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
     outcome = budgets.not_started(run, stop)
+    # The contract failed and its retry cannot be paid for: the failed check is the verdict.
     if run.retry.cause.verifies:
         record = replace(run.verification, state=VerificationState.FAILED)
         run = replace(run, verification=record)
@@ -903,20 +914,21 @@ def _stuck(run: Run, event: events.Alerted) -> Transition:
     at_ms, silence = event.at_ms, one_line(event.alert.text).removeprefix("⚠️ ")
     act = run.resolved.alerts.on_stuck
     if act is OnStuck.STEER and not run.resolved.abilities.steer:
-        act = OnStuck.ESCALATE
+        act = OnStuck.ESCALATE  # a message would wait for a turn that a stuck worker never ends
     match act:
         case OnStuck.TELL:
             return _admitted(run, event)
         case OnStuck.STEER:
-            told = _admitted(run, event)
+            alerted = _admitted(run, event)
             text = announcement.silence(silence)
-            sent = _steer(told.run, text, by="on_stuck", at_ms=at_ms)
-            return sent._replace(followups=told.followups, messages=told.messages)
+            sent = _steer(alerted.run, text, by="on_stuck", at_ms=at_ms)
+            return sent._replace(followups=alerted.followups, messages=alerted.messages)
         case OnStuck.CANCEL:
-            told = _admitted(run, event)
-            step = _cancel(told.run, Cancel(at_ms=at_ms, by="on_stuck", reason=silence, stuck=True))
-            messages = (*told.messages, *step.messages)
-            return join(step._replace(messages=messages), told.followups)
+            alerted = _admitted(run, event)
+            cancel = Cancel(at_ms=at_ms, by="on_stuck", reason=silence, stuck=True)
+            step = _cancel(alerted.run, cancel)
+            messages = (*alerted.messages, *step.messages)
+            return join(step._replace(messages=messages), alerted.followups)
         case OnStuck.ESCALATE:
             blocker = events.ParentNotified(at_ms=at_ms, message=silence, priority=Priority.BLOCKER)
             step = open_questions.notified(run, blocker)
@@ -924,7 +936,8 @@ def _stuck(run: Run, event: events.Alerted) -> Transition:
 
 
 def _passed_on(run: Run, messages: tuple[Message, ...]) -> tuple[FollowUp, ...]:
-    """A requester that is a run gets them in its live attempt, not only in its inbox."""
+    """The follow-ups that bring them into the live attempt of a requester that is a run."""
+    # Its agent works, and does not look into its inbox by itself.
     if run.lineage.requester_run is None:
         return ()
     return tuple(PassOn(message=each.id, text=each.text) for each in messages)
@@ -1013,7 +1026,7 @@ REACTIONS: Final[dict[type, Callable[[Run, Any], Transition]]] = {
     events.TokenIssued: _token_issued,
     events.AttemptStarted: _attempt_started,
     events.AttemptStartFailed: _start_failed,
-    events.AttemptTakenOver: lambda run, _: Transition(run),
+    events.AttemptTakenOver: lambda run, _: Transition(run),  # for the record alone
     events.SignalReceived: _signal_received,
     events.LeaseExpired: _lease_expired,
     events.TimerFired: lambda run, event: _timer_fired(run, event.at_ms, backs_off=event.backs_off),

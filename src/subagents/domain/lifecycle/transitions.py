@@ -11,6 +11,7 @@ from subagents.domain.run import events
 from subagents.domain.run.run import OVER, SETTLED, Phase
 
 P = Phase
+# Where the end of an attempt can lead: to what it spawned, its contract, another attempt, the end.
 _ENDS: Final = frozenset({P.ENDING, P.VERIFYING, P.RETRY_WAIT, P.ANNOUNCING})
 _HELD: Final = (P.WAITING, P.QUEUED, P.RETRY_WAIT)
 _LIVE: Final = (P.SPAWNING, P.RUNNING)
@@ -21,6 +22,8 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     (P.WAITING, events.TimerFired): frozenset({P.WAITING, P.ANNOUNCING}),
     (P.QUEUED, events.SlotGranted): frozenset({P.SPAWNING}),
     (P.QUEUED, events.TimerFired): frozenset({P.QUEUED, P.ANNOUNCING}),
+    # The look follows the attempt as an effect: by then the run may have gone on to the next one,
+    # but not further than its start, which has looked at the same files itself.
     **{
         (phase, events.FilesLeft): frozenset({phase})
         for phase in P
@@ -29,6 +32,7 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     (P.SPAWNING, events.BaselineTaken): frozenset({P.SPAWNING}),
     (P.SPAWNING, events.AttemptStarted): frozenset({P.RUNNING}),
     (P.SPAWNING, events.AttemptStartFailed): _ENDS,
+    # A further turn of the attempt, for results of its children or messages to it.
     (P.ENDING, events.AttemptStarted): frozenset({P.RUNNING}),
     (P.ENDING, events.AttemptStartFailed): _ENDS,
     (P.ENDING, events.SignalReceived): _ENDS,
@@ -59,6 +63,7 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     (P.ANNOUNCE_DEFERRED, events.AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
     (P.ANNOUNCE_DEFERRED, events.Redelivered): frozenset({P.ANNOUNCING}),
     (P.CLEANUP_PENDING, events.CleanedUp): frozenset({P.COMPLETED}),
+    # A try that was under way when somebody read the result: kept for the record.
     (P.CLEANUP_PENDING, events.DeliverySettled): frozenset({P.CLEANUP_PENDING}),
     (P.CLEANUP_PENDING, events.AnnouncementConsumed): frozenset({P.CLEANUP_PENDING}),
     (P.COMPLETED, events.AnnouncementConsumed): frozenset({P.COMPLETED}),
@@ -118,6 +123,8 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
 }
 """Every legal ``(phase, event)`` and the phases it may lead to."""
 
+# Without WAITING, mostly: a run that waits has had no attempt and no child yet, so that an event of
+# one is no late fact there but a fault.
 _LATE: Final[Mapping[type, frozenset[Phase]]] = {
     events.DependencySettled: frozenset(P) - {P.WAITING},
     events.ChildAlerted: frozenset(P) - {P.WAITING},
@@ -143,8 +150,10 @@ _LATE: Final[Mapping[type, frozenset[Phase]]] = {
     events.RequestHeld: frozenset(P) - {P.WAITING},
     events.BudgetExhausted: frozenset(P),
     events.RequestAnswered: frozenset(P) - {P.WAITING},
+    # The effects behind these two are performed again after a crash.
     events.DeliverySettled: frozenset({P.ANNOUNCE_DEFERRED, P.COMPLETED_GIVEUP}),
     events.CleanedUp: frozenset({P.COMPLETED}),
+    # Somebody cancels a run that ends in this moment: a race that is nobody's fault.
     **dict.fromkeys(
         (events.CancelRequested, events.CancelPlanned, events.CancelWithdrawn), SETTLED
     ),

@@ -35,12 +35,13 @@ def further(run: Run, event: AttemptStarted) -> Attempt:
     """Judged by its own end, not by the exit of the turn before, nor by what ended only that."""
     attempt = run.attempt
     before = attempt.evidence
+    # An interrupt ended one turn; every other stop is of the attempt, and holds for this turn too.
     is_over = before.stop is StopCause.INTERRUPT
     evidence = replace(
         before,
         exit=None,
         exit_at_ms=None,
-        lease_lost=before.lease_lost and not run.rules,
+        lease_lost=before.lease_lost and not run.rules,  # 0.1.0 kept it, and old journals must fold
         drained=False,
         is_error=False,
         error=None,
@@ -69,7 +70,7 @@ def returned(run: Run, event: ChildReturned) -> Transition:
 
 
 def took(run: Run) -> tuple[Run, tuple[RunId, ...]]:
-    """The run with those children told whose results its ended turn was handed; which they are.
+    """The run whose ended turn took the results that it was handed, and the children they are of.
 
     A worker that ended well lived on after the call that returned them, and answered knowing
     them. One that was stopped or broke down may have been in the middle of that call.

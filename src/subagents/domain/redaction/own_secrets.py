@@ -45,11 +45,14 @@ def own_secrets(
     env, passed = options.get("env"), options.get("pass_env")
     variables = {str(n): str(v) for n, v in env.items()} if isinstance(env, Mapping) else {}
     named = passed if isinstance(passed, Sequence) else ()
+    # Only variables that the worker is passed: the daemon's others are no secrets of this run, and
+    # looking for all of them would cost every line of its output.
     for pattern in (*passes, *named) if environ else ():
         variables |= {n: v for n, v in (environ or {}).items() if _is_meant(str(pattern), n)}
     found = set[str]().union(*map(_forms, values))
     for name, value in (*variables.items(), *(given or {}).items()):
         says_secret = names_secret(name) or _SAYS_SECRET.search(name)
+        # `DB_PASSWORD_FILE` says where one is, and `secret:NAME` which one: neither is one.
         if says_secret and not _SAYS_WHERE.search(name) and not is_reference(value):
             found |= _forms(value)
     for option, named_one in options.items() if environ else ():

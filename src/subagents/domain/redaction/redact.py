@@ -66,8 +66,9 @@ def redact(text: str, own: Sequence[str] = ()) -> str:
     # Nearly all texts hold none: those are known by one look of the set, without a position.
     if not own and not may_hold_secret(text):
         return text
+    # Again on the result, so that redacting it once more would change nothing.
     for _ in range(_PASSES_MAX):
-        found = _merged(_spans(text, own))
+        found = _merged(_spans(text, own))  # one character may belong to what several rules found
         if not found:
             break
         pieces: list[str] = []
@@ -93,7 +94,7 @@ def ending(data: bytes, bytes_max: int) -> str:
 
     Redacted before it is cut: half a secret is no secret by its shape. Where the cut falls into a
     line or a word, an eighth at most is given up to begin with a whole one: a run's own secrets
-    are known to nobody here, and half of one would be found by nobody later.
+    are not known here, and half of one would not be found later.
 
     Args:
         data: Longer than ``bytes_max`` by ``MARGIN_BYTES`` where there was more; invalid UTF-8 is
@@ -118,7 +119,7 @@ def _spans(text: str, own: Sequence[str]) -> Iterator[Span]:
     at = suspects().next(data)
     if at is None:
         return
-    yield from _key_spans(text)
+    yield from _key_spans(text)  # of many lines, so before the text is taken apart
     lines = text.split("\n")
     begin = passed = 0
     for number in _lines_at(data, at):
@@ -264,6 +265,7 @@ def _suspicious(chunk: Sequence[str], own: Sequence[str]) -> list[int]:
     data = joined.encode("utf-8", "surrogatepass")
     at = suspects().next(data)
     if at is not None:
+        # Only where no text has a line end in it do lines of the whole stand for texts.
         if joined.count("\n") == len(chunk) - 1:
             found.update(_lines_at(data, at))
         else:
@@ -274,6 +276,7 @@ def _suspicious(chunk: Sequence[str], own: Sequence[str]) -> list[int]:
 def _one(text: str, key_lines: int, own: Sequence[str]) -> tuple[str, Redactor]:
     """One text, and what may follow behind it."""
     if key_lines:
+        # Without its colours: lines of a key are known by what they consist of.
         return _in_key(visible(text), key_lines, own)
     shown = visible(text)
     begun = _last_begin(shown)

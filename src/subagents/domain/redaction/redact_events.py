@@ -4,8 +4,8 @@ Texts of workers and of programs are redacted before they are reduced, so that j
 alerts and results hold what everybody may see. Texts of callers (task, messages, answers) are
 theirs: kept as they are.
 
-One walk takes every text inside such an event, so that a new field is redacted without a word
-here. Only what names something, and is compared elsewhere, must be listed to be left alone.
+One walk takes every text inside such an event, so that a new field is redacted without being
+listed. Only what names something, and is compared elsewhere, must be listed to be left alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -155,6 +155,7 @@ def _redacted_struct(value: msgspec.Struct, own: Sequence[str]) -> msgspec.Struc
         if not old or type(old) in _WITHOUT_TEXT:
             continue
         new = redact_value(old, own)
+        # A tuple or dict is made new by the walk; only what differs makes a new event.
         if new is not old and new != old:
             changes[name] = new
     return replace(value, **changes) if changes else value
@@ -185,6 +186,7 @@ def _may_hold_text(kind: object) -> bool:
 
 def _redacted(values: Sequence[object], own: Sequence[str]) -> list[object]:
     """Texts one behind the other may be the lines of one."""
+    # As a stream: a private key may come one line an item, and only its first line shows that.
     texts = [each for each in values if isinstance(each, str)]
     shown = iter(Redactor().fold(texts, own)[0])
     return [next(shown) if isinstance(each, str) else redact_value(each, own) for each in values]

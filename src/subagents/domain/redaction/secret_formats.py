@@ -260,7 +260,7 @@ SERVICES: Final = (
     *("sentry", "snyk", "softlayer", "sonar", "squarespace", "sumo", "telegram", "travis"),
     *("twilio", "twitch", "twitter", "typeform", "vault", "xray", "yandex", "zendesk"),
 )
-"""Names of services whose secrets have no shape of their own: what is random next to one is one."""
+"""Names of services whose secrets have no known shape: what is random next to one is a secret."""
 
 PUBLIC_NAMES: Final = (
     *("commit", "sha", "hash", "digest", "version", "revision", "release", "checksum", "etag"),

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum, auto
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -203,18 +203,6 @@ def _values(pattern: re.Pattern[str], line: str) -> Iterator[Span]:
             yield found.span("value")
 
 
-def _bearers(line: str) -> Iterator[Span]:
-    return _values(_BEARER, line)
-
-
-def _flags(line: str) -> Iterator[Span]:
-    return _values(_FLAG, line)
-
-
-def _in_netrc(line: str) -> Iterator[Span]:
-    return _values(_NETRC, line)
-
-
 def _nothing(_line: str) -> Iterator[Span]:
     return iter(())
 
@@ -258,7 +246,7 @@ _NAMES_SECRET: Final = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _WEAK: Final = re.compile(
-    # As a word of its own, also inCamelCase.
+    # As a whole word, also inCamelCase.
     rf"(?<![a-z])(?i:{WEAK_NAMES})(?![a-z])"
     rf"|(?:{'|'.join(each.capitalize() for each in WEAK_NAMES.split('|'))})(?![a-z])",
     re.ASCII,
@@ -283,6 +271,7 @@ def names_secret(name: str) -> bool:
 
 def _assigned(line: str) -> Iterator[Span]:
     at = 0
+    # Not `finditer`: where a value is none, the next name may begin inside it (`url=x?token=…`).
     while (found := _ASSIGNMENT.search(line, at)) is not None:
         begin, at = found.span("value")
         name, value = found["name"][-_NAME_CHARS:], found["value"]
@@ -294,6 +283,7 @@ def _assigned(line: str) -> Iterator[Span]:
         )
         if not is_code and _is_secret(name, value, is_quoted=is_quoted):
             if not found["quote"]:
+                # The pattern is bounded, the secret is not: its end goes with it.
                 at = _REST.match(line, at).end()  # type: ignore[union-attr]  # it may be empty
             yield begin, at
         else:
@@ -301,6 +291,8 @@ def _assigned(line: str) -> Iterator[Span]:
 
 
 def _is_secret(name: str, value: str, *, is_quoted: bool) -> bool:
+    # The weaker the name, the more the value itself must look like a secret: source code is full of
+    # assignments to `key` and `auth` that a reader of a log needs.
     match _says(name):
         case _Says.SECRET:
             return not _is_harmless(name, value, is_quoted=is_quoted)
@@ -325,6 +317,7 @@ class _Says(Enum):
 
 @lru_cache(NAMES_KEPT)
 def _says(name: str) -> _Says:
+    # A name that says secret is one whatever else it says: `password_hash` is not shown, either.
     if _NAMES_SECRET.search(name):
         return _Says.SECRET
     if _PUBLIC.search(name):
@@ -366,7 +359,7 @@ _RANDOM_KIND: Final = re.compile(r"token|key|credential", re.ASCII | re.IGNORECA
 """Names of things that are made by machines; a password may be a word."""
 _PASSWORD: Final = re.compile(r"pass|pw|secret", re.ASCII | re.IGNORECASE)
 _SAYS_VARIABLE: Final = re.compile(r"_env(?:_?(?:var|name))?\W*\Z", re.ASCII | re.IGNORECASE)
-"""Names followed by the name of a variable, without which nobody could mend anything."""
+"""Names followed by the name of a variable, which whoever has to set it must be able to read."""
 _VARIABLE: Final = re.compile(
     r"\$?(?=[A-Z\d_]{0,80}(?:KEY|TOKEN|SECRET|PASS|PASSWORD|AUTH|CREDENTIALS?)[:.]?\Z)"
     r"[A-Z]{1,20}\d{0,2}(?:_[A-Z]{1,20}\d{0,2}){1,6}[:.]?",
@@ -433,7 +426,7 @@ def _is_harmless(name: str, value: str, *, is_quoted: bool = False) -> bool:
         or (is_made and _is_no_random_kind(value, bare, is_quoted=is_quoted))
         or (_SAYS_ABOUT.search(name) is not None and not looks_random(bare))
         or (is_quoted and _SENTENCE.fullmatch(value) is not None)
-        or (_PATH.fullmatch(bare) is not None and not _has_random_part(bare))
+        or (_PATH.fullmatch(bare) is not None and not any(map(looks_random, bare.split("/"))))
         or (not is_quoted and _CODE.match(value) is not None)
         or (_WORDS.fullmatch(bare) is not None and _names_another(bare))
     )
@@ -457,10 +450,6 @@ def _names_another(word: str, *, is_made: bool = False) -> bool:
     )
 
 
-def _has_random_part(path: str) -> bool:
-    return any(looks_random(part) for part in path.split("/"))
-
-
 _ALPHABET: Final = re.compile(r"[A-Za-z0-9+/_=.:~%-]+", re.ASCII)
 _LOOKED_AT_CHARS: Final = 96
 """What is random is so from its beginning; a long text of such values must not take minutes."""
@@ -481,7 +470,10 @@ def looks_random(value: str, *, least: int = 16) -> bool:
         return False
     parts = _PARTS.split(value)
     return any(
-        len(part) >= min(least, 11) and _is_mixed(part) and _bits(part) > _bits_min(part)
+        # Fewer bits per character for short parts: of few characters more are alike by chance.
+        len(part) >= min(least, 11)
+        and _is_mixed(part)
+        and _bits(part) > min(3.0, math.log2(len(part)) - 0.8)
         for part in (*parts, "".join(part for part in parts if len(part) > 5))
     )
 
@@ -494,10 +486,6 @@ def _is_mixed(part: str) -> bool:
         return len(kinds) > 23 and changes * 3 > len(kinds)
     to_digits = sum((a == "0") != (b == "0") for a, b in pairwise(kinds))
     return to_digits >= max(len(kinds) // 8, 2) or changes * 20 > len(kinds) * 9
-
-
-def _bits_min(part: str) -> float:
-    return min(3.0, math.log2(len(part)) - 0.8)
 
 
 def _bits(text: str) -> float:
@@ -534,15 +522,15 @@ RULES: Final = (
     Rule(r"://[^\s/@\[\]]*@", _in_urls),
     Rule(rf"(?i:orization){_QUOTES}*[ \t]*[:=]", _in_headers),
     Rule(rf"(?i:cookie){_QUOTES}*[ \t]*[:=][^=\n]*=", _in_headers),
-    Rule(r"(?i:bearer)[ \t]+[\w.~+/=-]{8}", _bearers),
+    Rule(r"(?i:bearer)[ \t]+[\w.~+/=-]{8}", partial(_values, _BEARER)),
     Rule(
         r"--[\w-]*(?i:passw(?:or)?d|passphrase|secret|token|(?:api|access)-?key)[ \t]+['\"]?"
         r"[^\s\"'`-]",
-        _flags,
+        partial(_values, _FLAG),
     ),
     Rule(r"\s(?:-u|--user)[ =]['\"]?[^\s:'\"]*:[^\s'\"]*[^\s\d'\"]", _in_commands),
     Rule(_PASSWORD_FLAG_SEEN, _in_commands),
-    Rule(r"(?i:login)[ \t]+[^\s]+[ \t]+(?i:password)[ \t]+[^\s]{4}", _in_netrc),
+    Rule(r"(?i:login)[ \t]+[^\s]+[ \t]+(?i:password)[ \t]+[^\s]{4}", partial(_values, _NETRC)),
     Rule(r"eyJ[\w-]{5,}\.[\w-]{8}", _tokens),
     # Of more than a line, and behind what is not to be seen: see ``redact``.
     Rule(r"PRIVATE KEY(?: BLOCK)? ?----|Private-(?:Lines|MAC):", _nothing),
@@ -567,6 +555,8 @@ FORMAT_BYTES: Final = 1 << 20
 class Suspects:
     """Finds where a secret may begin, in UTF-8."""
 
+    # Three automata and not one: this first one runs over all text and must be fast, the sets are
+    # asked about the lines alone in which it saw something (decision 0046).
     def __init__(self) -> None:
         # Asked where a match begins, RE2 reads backwards with all patterns at once, and that is a
         # hundred times slower. So a search says where it ends, and a set which patterns match.
@@ -615,7 +605,7 @@ def _options(memory: int) -> Any:
 
 
 def _re2() -> Any:
-    # Loaded when text is first looked at: programs that only import this start without it.
+    # Loaded when text is first looked at: most commands import this, and never look at any.
     import re2  # type: ignore[import-untyped]  # noqa: PLC0415  # it brings no types
 
     return re2

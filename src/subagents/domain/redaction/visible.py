@@ -1,13 +1,13 @@
 """Text as a reader sees it: without characters that show nothing and can hide what stands there.
 
-An escape sequence or a zero-width space inside a key keeps every pattern from finding it, and
-nobody who copies the key from a screen notices. So do the escapes that programs write by
+An escape sequence or a zero-width space inside a key keeps every pattern from finding it, and a
+person who copies the key from a screen does not notice. So do the escapes that programs write by
 themselves: of URLs (``%5F``), of JSON and source (``\\u005f``, ``\\x5f``, ``\\/``), of HTML
 (``&quot;``, ``&#x3D;``).
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 _ESCAPE_SEQUENCE: Final = (
@@ -70,28 +70,15 @@ def views(text: str) -> list[View]:
     that separates it from a word.
     """
     found = [] if _is_plain(text) else [hidden.span() for hidden in _INVISIBLE.finditer(text)]
-    if not found:
-        return []
-    return [_without(text, found, ""), _without(text, found, " ")]
+    ways = ("", " ") if found else ()
+    return [_rewritten(text, ((*span, instead) for span in found)) for instead in ways]
 
 
 def unescaped(text: str) -> View | None:
     """How a text reads whose escapes of printable ASCII are undone once; None = it has none."""
-    shown: list[str] = []
-    origins: list[int] = []
-    at = 0
-    for found in _ESCAPED.finditer(text):
-        begin, end = found.span()
-        meant = _meant(found)
-        shown += text[at:begin], meant
-        origins += range(at, begin)
-        origins += [begin] * len(meant)
-        at = end
-    if not at:
-        return None
-    shown.append(text[at:])
-    origins += range(at, len(text) + 1)
-    return View("".join(shown), origins, is_whole=True)
+    # Once: what is escaped twice is read by two layers of redaction, or by no reader at all.
+    found = [(*each.span(), _meant(each)) for each in _ESCAPED.finditer(text)]
+    return _rewritten(text, found, is_whole=True) if found else None
 
 
 def _meant(found: re.Match[str]) -> str:
@@ -105,18 +92,21 @@ def _meant(found: re.Match[str]) -> str:
     return chr(number) if 0x20 < number < 0x7F else " "
 
 
-def _without(text: str, hidden: Sequence[tuple[int, int]], instead: str) -> View:
+def _rewritten(
+    text: str, replaced: Iterable[tuple[int, int, str]], *, is_whole: bool = False
+) -> View:
+    """The text with these parts of it replaced, each given as begin, end and what stands there."""
     shown: list[str] = []
     origins: list[int] = []
     at = 0
-    for begin, end in hidden:
+    for begin, end, instead in replaced:
         shown += text[at:begin], instead
         origins += range(at, begin)
         origins += [begin] * len(instead)
         at = end
     shown.append(text[at:])
     origins += range(at, len(text) + 1)
-    return View("".join(shown), origins)
+    return View("".join(shown), origins, is_whole)
 
 
 def visible(text: str) -> str:

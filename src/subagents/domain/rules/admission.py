@@ -66,9 +66,9 @@ class Children(NamedTuple):
 def check_children(there: Children, asked: Children, max_children: int) -> None:
     """May an agent that has these children start those as well? Operators are never asked.
 
-    Runs that wait for others do not count as active, so a chain of any length fits; they have a
-    bound of their own. Those whose wait is over keep their place under it while they are more
-    than the cap allows: else waiting runs would be a way around it.
+    Runs that wait for others do not count as active, so a chain of any length fits; they have
+    another bound. Those whose wait is over keep their place under it while they are more than the
+    cap allows: else waiting runs would be a way around it.
 
     Raises:
         Forbidden: Guardrail ``children``; says what to do.
@@ -102,6 +102,7 @@ def check_allowed(agent_id: str, *, requester_agent: str, allow_agents: Iterable
     Raises:
         Forbidden: Guardrail ``allow_agents``; names what is allowed.
     """
+    # Itself always: an agent that splits its work among copies gains nothing by it.
     allowed = {name.strip().lower() for name in allow_agents}
     if agent_id == requester_agent or ANY_AGENT in allowed or agent_id in allowed:
         return
@@ -122,7 +123,7 @@ def effective_tools(
     deny: Collection[str],
     inherited_allow: tuple[str, ...] | None,
 ) -> tuple[str, ...] | None:
-    """``(agent's tools ∩ toolsAllow) − toolsDeny``; None = unscoped, the runtime's own tools.
+    """``(agent's tools ∩ toolsAllow) − toolsDeny``; None = unscoped, all tools of the runtime.
 
     Args:
         agent_tools: From the configuration; None = the agent has no list.
@@ -135,6 +136,7 @@ def effective_tools(
     """
     base = intersection(agent_tools, inherited_allow)
     if allow is not None:
+        # Refused and not left out: an agent that asked for a tool would count on having it.
         offenders = [] if base is None else [tool for tool in allow if not covers(base, tool)]
         if offenders:
             whose = "the agent's tools" if inherited_allow is None else "what its requester may use"
@@ -145,12 +147,10 @@ def effective_tools(
                 hint="leave these out of toolsAllow",
             )
         base = allow
+    if base is None:
+        return None
     kinds = kinds_of(deny)
-    return (
-        None
-        if base is None
-        else tuple(tool for tool in base if tool not in deny and kind_of(tool) not in kinds)
-    )
+    return tuple(tool for tool in base if tool not in deny and kind_of(tool) not in kinds)
 
 
 def check_usable(spec: RunSpec, runtime: str, abilities: Abilities) -> None:
@@ -177,6 +177,7 @@ def find_path(
 
     Iterative, each run once: a chain of a thousand runs is no recursion and no square.
     """
+    # Depth first and not the shortest path: any circle is refused, and the message shows one.
     came_from: dict[RunId, RunId | None] = dict.fromkeys(start)
     pending = list(reversed(start))
     while pending:
@@ -230,7 +231,7 @@ def check_request(run: Run, *, pending_at_requester: int, now_ms: int) -> None:
 
 
 def check_notice(run: Run, priority: Priority) -> None:
-    """The limits of ``notify_parent``: an inbox that one worker floods is read by nobody.
+    """The limits of ``notify_parent``: an inbox that one worker floods is no longer read.
 
     Raises:
         RateLimited: Names the limit; nothing was stored.
@@ -248,7 +249,7 @@ def progress_wait_s(run: Run, now_ms: int) -> int:
     """Whole seconds until the attempt's next progress is taken; 0 = now.
 
     One per 30 s and worker: a new attempt does not wait for the one before, and a clock that was
-    set back makes nobody wait longer.
+    set back makes no worker wait longer.
     """
     last_ms = run.progress.paced_at_ms
     if last_ms is None or last_ms < run.attempt.times.requested_at_ms:
@@ -258,7 +259,7 @@ def progress_wait_s(run: Run, now_ms: int) -> int:
 
 
 def repeated_question(run: Run, asked: Request) -> Request | None:
-    """The same question of the same attempt that nobody answered yet, or the very same call.
+    """The same question of the same attempt that is unanswered, or the very same call.
 
     A worker, or its bridge, that died while it waited asks again; its requester is asked once. A
     call that is repeated finds its question also when the answer came meanwhile.
@@ -277,7 +278,7 @@ def repeated_question(run: Run, asked: Request) -> Request | None:
 
 
 def _questions(requests: Iterable[Request]) -> tuple[Request, ...]:
-    """Without the notices, on which nobody waits."""
+    """Without the notices, whose sender does not wait."""
     return tuple(request for request in requests if request.priority is None)
 
 
@@ -297,18 +298,17 @@ def check_steer(run: Run, message: str, *, by: str, now_ms: int) -> None:
         raise UsageError("message must not be empty")
     if len(message) > STEER_CHARS_MAX:
         raise UsageError(f"message has {len(message)} characters, at most {STEER_CHARS_MAX}")
+    # Each message may be a turn: an agent that writes to itself would never end.
     if by in {run.id, run.session_key}:
         raise Forbidden("a run cannot steer itself", guardrail="steer")
-    if (
-        run.control.last_steer_ms is not None
-        and now_ms - run.control.last_steer_ms < STEER_INTERVAL_MS
-    ):
-        left_ms = STEER_INTERVAL_MS - (now_ms - run.control.last_steer_ms)
+    last_ms = run.control.last_steer_ms
+    left_ms = 0 if last_ms is None else last_ms + STEER_INTERVAL_MS - now_ms
+    if left_ms > 0:
         raise RateLimited("one message per 2 seconds", retry_after_s=_seconds(left_ms))
 
 
 def question_count(runs: Iterable[Run]) -> int:
-    """How many questions of these runs nobody answered yet; notices are none."""
+    """How many questions of these runs are unanswered; notices are none."""
     return sum(len(_questions(run.pending_requests)) for run in runs)
 
 

@@ -1,6 +1,6 @@
 """How much a worker may do: the least of what its agent has and everybody above it may do; pure.
 
-One rule for all ceilings, whoever they come from: a caller outside with a sandbox of its own, or a
+One rule for all ceilings, whoever they come from: an outside caller that has a sandbox, or a
 run that spawns. Where a spawn names no level it is narrowed, and says so; where it names one that
 is too high, it is refused or, where a person can allow it, a question to that person.
 """
@@ -50,7 +50,7 @@ def decide(
         asked: What the spawn names; None = as much as is allowed.
         agent_id: The agent's.
         cwd: Where it will work; absolute.
-        ceilings: Of everybody above it; empty = a person, or a caller nobody knows the limits of.
+        ceilings: Of everybody above it; empty = a person, or a caller with unknown limits.
         may_ask: Whether a person can be asked to go over a ceiling.
         is_apart: Whether it shall see nothing of its user's but ``cwd``; below whoever sees one
             directory alone it sees that one.
@@ -69,7 +69,7 @@ def decide(
             guardrail=GUARDRAIL,
             hint=f'leave access out, or ask the user to set agents.{agent_id}.access = "{asked}"',
         )
-    # Mostly a person spawns, and nobody is above the run.
+    # Mostly a person spawns, and there are no ceilings: then nothing below is computed.
     is_pinned = is_kept_near(ceilings) if ceilings else False
     views = [each for each in ceilings if each.sees is not None] if ceilings else []
     for each in views:
@@ -83,6 +83,7 @@ def decide(
             hint='leave access out, which is "write" in a sandbox',
             details={"field": "access"},
         )
+    # "full" in a sandbox would be none; a level that was not asked for is lowered without a word.
     if sees is not None and asked is None:
         declared = min(declared, AccessLevel.WRITE, key=_rank)
     wanted = declared if asked is None else asked
@@ -111,9 +112,7 @@ def decide(
     level = wanted
     if ceilings:
         level = min((_most(wanted, each, cwd=cwd) for each in ceilings), key=_rank)
-    narrowed = None
-    if over:
-        narrowed = f"{over[0].source} may {_limit(over[0])}"
+    narrowed = f"{over[0].source} may {_limit(over[0])}" if over else None
     below = (sees or cwd) if level is AccessLevel.WRITE else None
     if views and not is_apart:
         narrowed = f"{views[0].source} sees only what is below {views[0].sees}"
@@ -139,10 +138,10 @@ def is_kept_near(ceilings: Sequence[Ceiling]) -> bool:
 
 
 def placed(access: Access, cwd: str) -> Access:
-    """The access of a run that works there: a worktree of its own may be elsewhere."""
+    """The access of a run that works there: its worktree may be elsewhere."""
     if access.below is None or access.sees is not None:
         return access
-    # Nobody but us makes what is on the way to a worktree.
+    # A worktree lies in a folder of ours, where no worker can have left a link.
     return replace(access, below=cwd, is_pinned=access.is_pinned and cwd == access.below)
 
 
@@ -185,7 +184,7 @@ def check_message(access: Access | None, ceiling: Ceiling | None, *, run_id: str
 
     Args:
         access: The worker's; None = of a run from before there were levels.
-        ceiling: The sender's; None = a person, or a caller nobody knows the limits of.
+        ceiling: The sender's; None = a person, or a caller with unknown limits.
         run_id: The worker's run.
         cwd: Where that run works; absolute.
 
@@ -194,6 +193,7 @@ def check_message(access: Access | None, ceiling: Ceiling | None, *, run_id: str
     """
     if ceiling is None:
         return
+    # Otherwise a worker that may only read could have its wish done by a sibling that may write.
     may = Access(level=AccessLevel.FULL) if access is None else access
     reaches_out = may.network and not ceiling.network
     sees_more = ceiling.sees is not None and (
@@ -227,6 +227,7 @@ def _rank(level: AccessLevel) -> int:
 
 
 def _is_within(place: str, root: str) -> bool:
+    # By the words of the path, since nothing is opened here: a ".." could lead anywhere.
     path = PurePosixPath(place)
     return ".." not in path.parts and path.is_relative_to(root)
 

@@ -13,6 +13,8 @@ def moved(run: Run, by_ms: int) -> Run:
 
     The beginning of what is under way moves, too: how long it takes is counted from there.
     """
+    # Every stored time that something is due at, or measured from, must be in here: one that is
+    # left out comes hours too early, or late, after a laptop slept.
     return replace(
         run,
         times=replace(

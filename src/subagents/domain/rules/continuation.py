@@ -1,7 +1,7 @@
 """Continuing an ended run's session: what a later run takes over, and when there is nothing to.
 
-A session is a conversation that can be resumed, not a live process: each message to one that nobody
-works in starts a run of its own, with its own result. It is never wider than the run before it.
+A session is a conversation that can be resumed, not a live process: each message to an idle one
+starts another run, with its own result. That is never wider than the run before it.
 
 See docs/decisions/0024.
 """
@@ -66,6 +66,7 @@ def inherited(spec: RunSpec, run: Run) -> RunSpec:
             hint="leave cwd out, or start a run of its own there",
             details={"field": "cwd"},
         )
+    # Stored with a run whose runtime took none: handed on, the spawn would be refused for it.
     takes_model = resolved.abilities.model
     is_met = run.verification.state in {None, VerificationState.PASSED}
     return replace(

@@ -1,8 +1,8 @@
 """What a verification contract may ask for.
 
-A contract that could never be checked, or that checks nothing, is refused at the spawn: finding
-that out after the work is paid for helps nobody. Compiling a JSON Schema needs a library and is
-done by ``engine.verification.check_schemas``.
+A contract that could never be checked, or that checks nothing, is refused at the spawn, and not
+when the work is paid for. Compiling a JSON Schema needs a library and is done by
+``engine.verification.check_schemas``.
 """
 
 import re
@@ -38,7 +38,6 @@ SCHEMA_BYTES_MAX: Final = 256 * 1024
 
 REGEX_TEXT_BYTES_MAX: Final = 4096
 OLD_FILES_NAMED: Final = 5
-
 _SHA256: Final = re.compile(r"[0-9a-fA-F]{64}\Z")
 
 
@@ -115,6 +114,7 @@ def _validate_protected(field: str, contract: Checks) -> None:
         for text in contract.must_not_change
     ]
     for name, path in _changes(contract):
+        # What must not change is below the working directory; what lies outside cannot be meant.
         if path.startswith("/") or ".." in path.split("/"):
             continue
         # All that it can match is below its base, and a directory stands for all below it.
@@ -130,6 +130,7 @@ def _validate_protected(field: str, contract: Checks) -> None:
 
 def _changes(contract: Checks) -> Iterator[tuple[str, str]]:
     """What only a change of files can meet: its name in the contract, and its path."""
+    # A glob that no file has to match asks for none.
     for index, artifact in enumerate(contract.artifacts):
         if contract.is_fresh(artifact) and not (artifact.is_glob and not artifact.min_files):
             yield f"artifacts[{index}]", artifact.path

@@ -4,7 +4,7 @@ An alert is news and stays in the inbox; this is the present. A worker that spea
 that succeeds, take it away.
 """
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from subagents.domain.alerts.detectors import Watch
 from subagents.domain.rules.budgets import budgets
@@ -12,11 +12,9 @@ from subagents.domain.run.alert import AlertKind
 from subagents.domain.run.run import Phase, Run
 from subagents.text import duration
 
-USED_UP_PERCENT: Final = 100
-
 
 class Concern(NamedTuple):
-    """One of them."""
+    """One thing that is wrong with a run now."""
 
     kind: AlertKind
     text: str
@@ -25,13 +23,7 @@ class Concern(NamedTuple):
 
 
 def concerns(run: Run, watch: Watch, *, now_ms: int) -> tuple[Concern, ...]:
-    """What stands now; nothing for a run that is not at work.
-
-    Args:
-        run: As it is.
-        watch: What the detectors know of it.
-        now_ms: Now.
-    """
+    """What stands now; nothing for a run that is not at work."""
     if run.phase is not Phase.RUNNING:
         return ()
     found: list[Concern] = []
@@ -49,7 +41,7 @@ def concerns(run: Run, watch: Watch, *, now_ms: int) -> tuple[Concern, ...]:
         text = "nothing has succeeded since its model's provider, program or a permission refused"
         found.append(Concern(AlertKind.API_ERROR, text, since_ms))
     shares = budgets.shares(run, now_ms)
-    if shares and shares[0].percent >= USED_UP_PERCENT:
+    if shares and shares[0].percent >= 100:
         text = f"its budget is used up: {shares[0].text}"
         found.append(Concern(AlertKind.BUDGET_ALERT, text, since_ms))
     return tuple(found)

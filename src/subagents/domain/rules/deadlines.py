@@ -1,4 +1,4 @@
-"""When time itself will next change a run: its stored deadlines, none of them in a timer's memory.
+"""When time itself will next change a run: by stored deadlines, none of which only a timer knows.
 
 Timers and the sweep ask here; after a restart the same deadlines are found in the stored runs.
 """
@@ -32,6 +32,7 @@ def longest_wait_ms(run: Run) -> int | None:
 
 def next_due_ms(run: Run) -> int | None:
     """When time itself will next change this run: its earliest stored deadline, or None."""
+    # A loop and no `min` over a generator: this is asked after every event of every run.
     first: int | None = None
     for at_ms, _ in _deadlines(run):
         if at_ms is not None and (first is None or at_ms < first):
@@ -61,6 +62,7 @@ def _of_phase(run: Run) -> Sequence[tuple[int | None, TimerCause]]:
         case P.WAITING:
             waits = (run.waiting.deadline_ms, TimerCause.DEPENDENCY_TIMEOUT)
             return [waits, *_of_questions(run)]
+        # A queued run waits for a slot and not for a time: only limits of the whole run can end it.
         case P.QUEUED | P.RETRY_WAIT:
             found = [
                 (provider_limits.deadline_ms(run), TimerCause.PROVIDER_WAIT),
@@ -107,10 +109,8 @@ def _of_live_attempt(run: Run) -> list[tuple[int | None, TimerCause]]:
 
 def warn_at_ms(run: Run, attempt: Attempt) -> int | None:
     """When the worker is warned of its deadline; None = it was, or it takes no messages."""
-    if (
-        attempt.times.warned
-        or attempt.times.deadline_ms is None
-        or not run.resolved.abilities.steer
-    ):
+    times = attempt.times
+    if times.warned or times.deadline_ms is None or not run.resolved.abilities.steer:
         return None
-    return attempt.times.deadline_ms - run.resolved.timeout_ms // 10
+    # A tenth of the time is left: enough to write down what there is.
+    return times.deadline_ms - run.resolved.timeout_ms // 10

@@ -29,7 +29,7 @@ class Route(Value, frozen=True):
 
 
 def skip_reason(run: Run) -> Skipped | None:
-    """Whether nobody is to be pushed; the inbox row exists all the same."""
+    """Why the announcement is not pushed, if so; the inbox row exists all the same."""
     is_orphaned = run.outcome is not None and run.outcome.reason is Reason.PARENT_ENDED
     if is_orphaned or run.lineage.judges is not None:
         return Skipped(reason=SkipReason.NOT_EXPECTED)
@@ -43,8 +43,8 @@ def route(run: Run) -> Route:
     A nested requester is notified by internal injection only: nothing of a child's child goes to an
     outside channel, not even when its parent is gone and the message bubbled up to a session that
     has one. What cannot be steered waits in the inbox, and the reducer's follow-up turn
-    (``lifecycle._follow_up``) hands it to the agent: for a nested
-    requester that turn is the direct delivery.
+    (``reduce._follow_up``) hands it to the agent: for a nested requester that turn is the direct
+    delivery.
     """
     if run.lineage.requester_run is not None:
         return Route(phases=("steer-internal", "queue-internal"), mode="internal")
@@ -58,6 +58,8 @@ class Done(Value, frozen=True):
 
 
 class TryAgain(Value, frozen=True):
+    """Not delivered yet; the next try is due then."""
+
     due_ms: int
 
 

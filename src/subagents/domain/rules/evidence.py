@@ -10,8 +10,9 @@ looks only at the merged evidence, so their order cannot matter. Rules, stronges
 4. No exit evidence and the lease over: lost.
 """
 
-from typing import Final
+from typing import Final, TypeVar
 
+from subagents.domain.rules.tool_kinds import REPORT_TOOL
 from subagents.domain.run.outcome import OK, Outcome, Reason, Status
 from subagents.domain.run.run import (
     Attempt,
@@ -41,11 +42,12 @@ from subagents.domain.text.announcement import NO_REPLY
 from subagents.domain.text.report_text import Unreadable, find_report
 from subagents.text import signal_name
 
+N = TypeVar("N", int, float)
+
 SETTLE_MS: Final = 2_000
 """How long after the exit a stream's final result still counts when the stream was not drained."""
 
 ERROR_CHARS_MAX: Final = 2_000
-REPORT_TOOL: Final = "report_completion"
 
 
 def merge(attempt: Attempt, signal: Signal, *, at_ms: int) -> Attempt:
@@ -53,7 +55,8 @@ def merge(attempt: Attempt, signal: Signal, *, at_ms: int) -> Attempt:
     evidence = attempt.evidence
     match signal:
         case Exited():
-            # The first exit stays, but for one without a status, which a later one may bring.
+            # The first exit stays, except where its status was not recorded: a later signal, read
+            # from another file, may have it.
             if evidence.exit is not None and evidence.exit != Exit():
                 return attempt if evidence.drained else _with(attempt, drained=signal.drained)
             return _with(
@@ -98,6 +101,7 @@ def _result_seen(attempt: Attempt, seen: ResultSeen) -> Attempt:
         result_bytes=seen.bytes_total,
         result_file=seen.file,
         is_error=seen.is_error,
+        # An error of before stays the better explanation for an exit code that is not 0.
         error=seen.error if seen.is_error else attempt.evidence.error,
         is_limit=seen.is_limit,
         retry_after_ms=seen.retry_after_ms if seen.is_limit else None,
@@ -105,7 +109,7 @@ def _result_seen(attempt: Attempt, seen: ResultSeen) -> Attempt:
 
 
 def _adds_nothing(attempt: Attempt, seen: ResultSeen) -> bool:
-    """Whether a turn that was only to hear how the children ended leaves the result as it is."""
+    """Whether a turn that only told how the children ended leaves the result as it is."""
     if not attempt.turn.only_tells or attempt.evidence.result is None or seen.is_error:
         return False
     return seen.text.strip() in {"", NO_REPLY}
@@ -114,14 +118,16 @@ def _adds_nothing(attempt: Attempt, seen: ResultSeen) -> bool:
 def most(known: Usage, seen: Usage) -> Usage:
     """Totals only grow: an older one that comes late takes nothing back."""
     return Usage(
-        tokens_in=max(
-            (n for n in (known.tokens_in, seen.tokens_in) if n is not None), default=None
-        ),
-        tokens_out=max(
-            (n for n in (known.tokens_out, seen.tokens_out) if n is not None), default=None
-        ),
-        cost_usd=max((n for n in (known.cost_usd, seen.cost_usd) if n is not None), default=None),
+        tokens_in=_larger(known.tokens_in, seen.tokens_in),
+        tokens_out=_larger(known.tokens_out, seen.tokens_out),
+        cost_usd=_larger(known.cost_usd, seen.cost_usd),
     )
+
+
+def _larger(known: N | None, seen: N | None) -> N | None:
+    if known is None or seen is None:
+        return seen if known is None else known
+    return max(known, seen)
 
 
 def added(known: Usage | None, more: Usage | None) -> Usage | None:
@@ -137,7 +143,7 @@ def added(known: Usage | None, more: Usage | None) -> Usage | None:
 
 
 def _tool_seen(attempt: Attempt, name: str) -> Attempt:
-    """The stream may tell of the report's own call later than the call itself did."""
+    """The last tool; the stream may show the report's call later than the call itself arrived."""
     is_report = name.endswith(REPORT_TOOL)  # clients put their name of the server before it
     by_tool = attempt.reported.report is not None and not attempt.reported.is_text
     tool = REPORT_TOOL if is_report else name
@@ -200,6 +206,7 @@ def _lost(evidence: Evidence) -> Outcome:
     stopped = _stopped(evidence)
     if stopped is not None:
         return stopped
+    # Lost and not failed: nothing says how it ended, and it may even be at work somewhere.
     text = evidence.error or "the worker is gone and its exit was never seen"
     return Outcome(status=Status.LOST, reason=Reason.LEASE_LOST, error=text[:ERROR_CHARS_MAX])
 
@@ -275,6 +282,7 @@ def _error(reason: Reason, text: str, evidence: Evidence) -> Outcome:
 
 
 def _reported(report: Report | None) -> Outcome:
+    # The last word, and only downwards: "complete" adds nothing to a good exit (decision 0010).
     if report is None or report.status is ReportStatus.COMPLETE:
         return OK
     if report.status is ReportStatus.PARTIAL:

@@ -16,6 +16,7 @@ from subagents.domain.run.spec import Budget, RunSpec
 DIGEST_BYTES: Final = 8
 """How much is kept of each parameter's digest; a mismatch is a mistake, not an attack."""
 
+# Sorted: a dictionary in the request says the same in whatever order its client wrote it.
 _encode: Final = msgspec.json.Encoder(order="sorted").encode
 _given: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _digests: Final = msgspec.json.Decoder(dict[str, str]).decode
@@ -42,7 +43,7 @@ def differing(known: str | None, asked: str) -> tuple[str, ...]:
     """Names of the parameters in which two requests differ.
 
     Args:
-        known: Digest of the first; None = of before there were any, which is like every other.
+        known: Digest of the first; None = it was stored before there were digests, and equals all.
         asked: Digest of the second.
     """
     if known is None:

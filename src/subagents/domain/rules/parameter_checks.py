@@ -1,6 +1,6 @@
-"""Are the values of parameters within the bounds that their struct declares?
+"""Whether the values of parameters are within the bounds that their struct declares.
 
-Asked where a value comes in from outside, once; nothing behind asks again. A contract has rules
+Checked once, where a value comes in from outside, and nowhere behind that. A contract has rules
 between its fields and is checked by ``rules.contract``.
 """
 
@@ -43,6 +43,7 @@ def _bounded(declared: Sequence[Parameter]) -> tuple[Parameter, ...]:
     )
 
 
+# Read once: every spawn is checked, against some forty declarations.
 _BOUNDED: Final = _bounded(parameters(RunSpec))
 _PLAIN: Final = RunSpec(task="")
 
@@ -71,7 +72,7 @@ def check_spec(spec: RunSpec, *, field: Callable[[Parameter], str]) -> None:
 
 def without_effect(spec: RunSpec) -> tuple[str, ...]:
     """What of these parameters does nothing, or less than it seems to: each one sentence."""
-    said: list[str] = []
+    found: list[str] = []
     if not spec.retry_count:
         for is_given, name in (
             (spec.retry_delay != _PLAIN.retry_delay, "retryDelay (--retry-delay)"),
@@ -80,7 +81,7 @@ def without_effect(spec: RunSpec) -> tuple[str, ...]:
             (spec.retry_max_time is not None, "retryMaxTime (--retry-max-time)"),
         ):
             if is_given:
-                said.append(f"{name} has no effect without retryCount (--retry)")
+                found.append(f"{name} has no effect without retryCount (--retry)")
     if not spec.depends_on and spec.chain_after is None:
         for is_given, name in (
             (spec.include_dependency_result, "includeDependencyResult (--include-result)"),
@@ -95,16 +96,16 @@ def without_effect(spec: RunSpec) -> tuple[str, ...]:
             ),
         ):
             if is_given:
-                said.append(f"{name} has no effect without dependsOn (--after)")
+                found.append(f"{name} has no effect without dependsOn (--after)")
     contract = spec.verification
-    # With retryOn, whoever asks has said for which errors the retries are.
+    # With retryOn the request says for which errors the retries are.
     is_vague = bool(spec.retry_count) and not spec.retry_on
     if is_vague and contract is not None and contract.on_failure is OnFailure.FAIL:
-        said.append(
+        found.append(
             "retryCount (--retry) is for attempts that end in an error; a failed check of the"
             " contract is not tried again (once with onFailure: retry_once, --on-failure)"
         )
-    return tuple(said)
+    return tuple(found)
 
 
 def _named(attribute: str) -> Parameter:
@@ -126,6 +127,7 @@ def _check_struct(
 ) -> None:
     for each in declared:
         value = getattr(struct, each.attribute)
+        # A default is right by definition, and most parameters are left at theirs.
         if value is each.default or value == each.default:
             continue
         if each.inner:

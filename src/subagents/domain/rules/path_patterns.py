@@ -7,13 +7,13 @@ any number of directories.
 import fnmatch
 import re
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from subagents.errors import ContractError
 
 PARTS_MAX: Final = 100
 _MAGIC: Final = re.compile(r"[*?[]")
-_ANY_DEPTH: Final = "**"
 
 
 class PathPattern(NamedTuple):
@@ -25,10 +25,6 @@ class PathPattern(NamedTuple):
     matches: Callable[[str], bool]
     names: frozenset[str]
     """The names spelled out in it, so that a directory that is passed over otherwise is not."""
-
-
-def is_pattern(text: str) -> bool:
-    return _MAGIC.search(text) is not None
 
 
 def pattern_of(text: str, *, field: str, whole_directories: bool = False) -> PathPattern:
@@ -47,8 +43,9 @@ def pattern_of(text: str, *, field: str, whole_directories: bool = False) -> Pat
         raise ContractError(f"{field} must be a path or pattern below the working directory")
     if len(parts) > PARTS_MAX:
         raise ContractError(f"{field} must have at most {PARTS_MAX} names, not {len(parts)}")
-    fixed = _until_magic(parts)
-    names = [_any if part == _ANY_DEPTH else _named(part) for part in parts]
+    fixed = list(takewhile(lambda part: _MAGIC.search(part) is None, parts))
+    # Name by name and not as one expression, in which several `**` could backtrack for ever.
+    names = [_any if part == "**" else re.compile(fnmatch.translate(part)).match for part in parts]
 
     def matches(path: str) -> bool:
         return _fits(names, path.split("/"), whole_directories=whole_directories)
@@ -61,19 +58,6 @@ _Named = Callable[[str], object]
 
 def _any(_name: str) -> object:
     return True
-
-
-def _named(part: str) -> _Named:
-    return re.compile(fnmatch.translate(part)).match
-
-
-def _until_magic(parts: Sequence[str]) -> list[str]:
-    fixed: list[str] = []
-    for part in parts:
-        if is_pattern(part):
-            break
-        fixed.append(part)
-    return fixed
 
 
 def _fits(names: Sequence[_Named], path: Sequence[str], *, whole_directories: bool) -> bool:

@@ -10,17 +10,12 @@ from subagents.domain.run.workspace import PlacedTree
 from subagents.errors import UsageError
 
 
-def label_of(run: Run) -> str | None:
-    """The label that its place must have; None = it asks for none."""
-    return run.resolved.place
-
-
 def is_bound_to_files(run: Run) -> bool:
     """Whether it works where its owner is, and nowhere else: its files were looked at there.
 
     One that asks for a place has them there.
     """
-    if label_of(run) is not None:
+    if run.resolved.place is not None:
         return False
     has_tree = run.resolved.worktree is not None or run.spec.isolation is Isolation.WORKTREE
     return has_tree or run.spec.verification is not None or run.lineage.judges is not None
@@ -39,11 +34,7 @@ def with_tree(resolved: Resolved, tree: PlacedTree) -> Resolved:
 
 
 def check_place(place: str, labels: Collection[str]) -> None:
-    """Refuse a place that no node has.
-
-    Args:
-        place: The label.
-        labels: Of all nodes that are alive.
+    """Refuse a place that no node that is alive has among its labels.
 
     Raises:
         UsageError: Names what exists.

@@ -52,6 +52,7 @@ def limited(run: Run, outcome: Outcome, at_ms: int) -> tuple[Run, int] | None:
     before = None if has_worked else run.retry.limited
     before = before or Limited(since_ms=at_ms, waits=0, text="")
     delay = wait_ms(before.waits + 1, run.attempt.evidence.retry_after_ms)
+    # Decided before the wait: six hours that end in a refusal help less than an end now.
     if at_ms + delay > before.since_ms + TOTAL_MS_MAX:
         return None
     text = (outcome.error or "provider limit")[:TEXT_CHARS_MAX]
@@ -94,7 +95,7 @@ def past_deadline(run: Run, at_ms: int) -> Outcome | None:
 
 
 def inherited_deadline_ms(run: Run) -> int | None:
-    """Of a run of 0.1.0: its attempt before the newest one, when its provider ended that."""
+    """The deadline that a new attempt of a run of 0.1.0 has from the one that was refused."""
     before = run.attempts[-2] if not run.rules and len(run.attempts) > 1 else None
     if before is None or before.outcome is None:
         return None
@@ -142,11 +143,11 @@ class Gate(Value, frozen=True):
     probe_at_ms: int = 0
 
     def is_closed(self, now_ms: int) -> bool:
-        """Nobody may start."""
+        """Whether no run may start."""
         return now_ms < self.until_ms
 
     def is_probing(self, now_ms: int) -> bool:
-        """One went first, and it is not known yet whether it got through."""
+        """Whether one went first, and it is not known yet whether it got through."""
         return self.probe is not None and now_ms < self.probe_at_ms + PROBE_MS
 
 
@@ -159,6 +160,7 @@ def refused(
     retry_after_ms: int | None,
 ) -> Gate:
     """The gate after a refusal ended an attempt; while it is closed it only gets more time."""
+    # A provider can ask for days; a run waits six hours, so nothing is gained by a longer gate.
     asked = None if retry_after_ms is None else min(retry_after_ms, TOTAL_MS_MAX)
     if gate is not None and gate.waits and gate.is_closed(now_ms):
         # Others were under way when it closed: their refusals are the same news once more.
@@ -185,7 +187,8 @@ def refused_live(
 ) -> Gate:
     """The gate after a refusal whose program goes on: it closes an open one, and counts nothing.
 
-    Of the one that went first it is no answer yet: the others wait for what its program finds out.
+    From the one that went first it is no answer yet: the others wait for what its program finds
+    out.
     """
     asked = None if retry_after_ms is None else min(retry_after_ms, TOTAL_MS_MAX)
     if gate is None:

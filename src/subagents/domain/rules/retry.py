@@ -36,9 +36,10 @@ def retry_delay_ms(
 ) -> int | None:
     """Delay until the next attempt in ms, or None when there is none.
 
-    Never for cancelled runs, an exhausted budget, or a launch that can never start.
+    Never for cancelled runs or an exhausted budget; the reducer does not ask after a launch that
+    can never start.
     """
-    # A cancelled run has nobody who wants it; one without budget could only be stopped again.
+    # A cancelled run is not wanted any more; one without budget could only be stopped again.
     if outcome.status not in RETRYABLE or outcome.reason is Reason.BUDGET:
         return None
     if retries_used >= spec.retry_count:
@@ -66,6 +67,7 @@ def delivery_delay_ms(run_id: RunId, number: int) -> int:
     gives the same times, while runs that failed together do not come back together.
     """
     base = min(DELIVERY_FIRST_DELAY_MS << min(number - 1, 10), DELIVERY_DELAY_MS_MAX)
+    # Two primes, so that neither ids nor tries that differ by one get neighbouring delays.
     spread = sum(run_id.encode()) * 31 + number * 17
     percent = spread % (2 * _JITTER_PERCENT + 1) - _JITTER_PERCENT
     return base + base * percent // 100

@@ -11,6 +11,9 @@ from typing import Final, NamedTuple
 
 from subagents.domain.run.spec import Resolved
 
+REPORT_TOOL: Final = "report_completion"
+"""The tool that every worker may use: by it the worker says what became of its task."""
+
 KINDS: Final[Mapping[str, frozenset[str]]] = {
     "shell": frozenset(
         {
@@ -51,6 +54,7 @@ def kind_of(tool: str) -> str | None:
 
     ``Bash(git:*)`` is of the kind of ``Bash``.
     """
+    # The names of an MCP server's tools are in no table: what they do is not known from outside.
     return _KIND_OF.get(tool.partition("(")[0].strip().lower())
 
 
@@ -70,21 +74,18 @@ def intersection(
         return above if mine is None else mine
     found: list[str] = []
     for tool in mine:
-        narrower = [each for each in above if is_kind_of(tool, each)]
+        narrower = [each for each in above if kind_of(each) == tool]
         found += [tool] if covers(above, tool) else narrower
     return tuple(dict.fromkeys(found))
 
 
 def covers(scope: Iterable[str], tool: str) -> bool:
     """Whether the scope names the tool, or its whole kind."""
-    return any(each == tool or is_kind_of(each, tool) for each in scope)
+    return any(each in {tool, kind_of(tool)} for each in scope)
 
 
-def is_kind_of(kind: str, tool: str) -> bool:
-    """Whether ``kind`` is the name of the kind of ``tool``."""
-    return kind == kind_of(tool)
-
-
+# A child's tools are the intersection of what its agent has and what its requester may use. Across
+# programs names do not match, so what is handed down are kinds.
 def abroad(tools: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """The same scope for another program, whose tools have other names: kinds in place of tools.
 
@@ -97,16 +98,12 @@ def abroad(tools: tuple[str, ...] | None) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(kind_of(tool) or tool for tool in whole))
 
 
-REPORT: Final = "report_completion"
-"""What every worker may do: say what became of its task."""
-
-
 def offers(resolved: Resolved, tool: str) -> bool:
     """Whether a run's worker may use that tool of ours.
 
     They are not its program's, so a list of tools does not name them; an empty one means none.
     """
-    if tool == REPORT:
+    if tool == REPORT_TOOL:
         return True
     return resolved.effective_tools != () and tool not in resolved.tools_deny
 
@@ -132,7 +129,8 @@ class ToolScope(NamedTuple):
 
     @property
     def may_write(self) -> bool:
-        """Whether it may change files with tools of its own; a deny of one way to is of both."""
+        """Whether it may change files with its program's tools."""
+        # Edit and write can both replace a file, so a deny of one is meant for both.
         if kinds_of(self.deny) & WRITING:
             return False
         return self.tools is None or bool(kinds_of(self.tools) & WRITING)

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from subagents.domain.rules.provider_limits import TOTAL_MS_MAX
-from subagents.domain.run.linked_runs import LinkedRun
+from subagents.domain.run.linked_runs import Children, Dependencies, LinkedRun
 from subagents.domain.run.outcome import Reason
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import RequestId, RunId
@@ -85,17 +85,16 @@ def states_of(run: Run) -> frozenset[str]:
 def wait_cause(run: Run, refusal: Refusal | None) -> WaitCause | None:
     """What the run waits for; None = it is at work, or has ended.
 
-    Args:
-        run: As it is.
-        refusal: Of its model's provider, when that keeps it from going on.
+    ``refusal`` is that of its model's provider, when it keeps the run from going on.
     """
+    # In the order in which a person would have to act: nothing else helps a run that is paused.
     if is_paused(run):
         return WaitCause(WaitKind.PAUSED)
     match run.phase:
         case Phase.WAITING:
             if run.approval is not None and run.approval.answer is None:
                 return _answer(run)
-            return _dependencies(run)
+            return _runs(run.waiting.dependencies, run.waiting.deadline_ms)
         case Phase.QUEUED if refusal is None:
             return WaitCause(WaitKind.LANE)
         case Phase.RUNNING if run.attempt.evidence.stop is not None:
@@ -103,7 +102,7 @@ def wait_cause(run: Run, refusal: Refusal | None) -> WaitCause | None:
         case Phase.RUNNING if run.pending_requests:
             return _answer(run)
         case Phase.ENDING | Phase.VERIFYING if run.children.active:
-            return _children(run)
+            return _runs(run.children)
         case Phase.RETRY_WAIT if run.retry.limited is None:
             return WaitCause(WaitKind.RETRY, ends_ms=run.retry.due_ms)
         case Phase.QUEUED | Phase.RUNNING | Phase.RETRY_WAIT if refusal is not None:
@@ -117,23 +116,10 @@ def _answer(run: Run) -> WaitCause:
     return WaitCause(WaitKind.ANSWER, request_id=asked.id, gives_up_ms=asked.deadline_ms)
 
 
-def _dependencies(run: Run) -> WaitCause:
-    open_ones = (each for each in run.waiting.dependencies if each.outcome is None)
-    return WaitCause(
-        WaitKind.RUNS,
-        runs=tuple(islice(open_ones, RUNS_MAX)),
-        runs_total=run.waiting.dependencies.active,
-        gives_up_ms=run.waiting.deadline_ms,
-    )
-
-
-def _children(run: Run) -> WaitCause:
-    open_ones = (each for each in run.children if each.outcome is None)
-    return WaitCause(
-        WaitKind.RUNS,
-        runs=tuple(islice(open_ones, RUNS_MAX)),
-        runs_total=run.children.active,
-    )
+def _runs(awaited: Dependencies | Children, gives_up_ms: int | None = None) -> WaitCause:
+    open_ones = (each for each in awaited if each.outcome is None)
+    runs = tuple(islice(open_ones, RUNS_MAX))
+    return WaitCause(WaitKind.RUNS, runs=runs, runs_total=awaited.active, gives_up_ms=gives_up_ms)
 
 
 def _provider(run: Run, refusal: Refusal) -> WaitCause:

@@ -6,7 +6,7 @@ from typing import Final
 
 from subagents.domain.redaction.redact_events import redact_value
 from subagents.domain.rules import admission
-from subagents.domain.rules.evidence import REPORT_TOOL
+from subagents.domain.rules.tool_kinds import REPORT_TOOL
 from subagents.domain.run.events import SignalReceived
 from subagents.domain.run.run import Progress, Report, Run
 from subagents.domain.run.signals import (

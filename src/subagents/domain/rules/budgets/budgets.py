@@ -7,7 +7,7 @@
   calls under way still add below is not charged to it. At 100 % the run itself is stopped too.
 - A spawn reserves the budgets of its runs with the nearest run above that holds one (``check``).
   What a run without a budget uses is bounded by the stop, not by a reservation.
-- What nobody reports cannot be bounded; unknown is never taken for 0.
+- What is not reported cannot be bounded; unknown is never taken for 0.
 
 See docs/decisions/0020.
 """
@@ -46,7 +46,7 @@ class Overshoot(StrEnum):
     ONE_TURN = "one_turn"
     """Its usage is read when a turn ends, with all that was asked of the model in it."""
     UNBOUNDED = "unbounded"
-    """Nobody reports what it uses."""
+    """Its usage is not reported."""
 
 
 def overshoot(budget: Budget | None, abilities: Abilities) -> Overshoot | None:
@@ -84,19 +84,18 @@ def shares(run: Run, now_ms: int) -> tuple[Share, ...]:
     found = []
     tokens, limit = spending.tokens(used), budget.max_tokens
     if tokens is not None and limit is not None:
-        text = f"{compact(tokens)} of {compact(limit)} tokens{_leap(run, is_over=tokens > limit)}"
+        text = f"{compact(tokens)} of {compact(limit)} tokens"
+        if tokens > limit and run.budget.leap is not None and run.budget.leap.tokens:
+            text += _at_once(compact(run.budget.leap.tokens))
         found.append(Share(_percent(tokens, limit), tokens >= limit - kept_tokens(limit), text))
     cost, most = used.cost_usd, budget.max_cost_usd
     if cost is not None and most is not None:
-        text = f"{cost_text(used)} of {money(most)}{_leap_usd(run, is_over=cost > most + DUST)}"
-        found.append(
-            Share(
-                _percent(cost + DUST, most),
-                cost >= most - kept_cost(most) - DUST,
-                text,
-                is_cost=True,
-            )
-        )
+        bound = cost_bound(cost, unknown_runs=used.cost_unknown_runs)
+        text = f"{bound} of {money(most)}"
+        if cost > most + DUST and run.budget.leap is not None and run.budget.leap.cost_usd:
+            text += _at_once(money(run.budget.leap.cost_usd))
+        is_late = cost >= most - kept_cost(most) - DUST
+        found.append(Share(_percent(cost + DUST, most), is_late, text, is_cost=True))
     if (limit_ms := limit_ms_of(budget)) is not None and run.times.started_at_ms is not None:
         passed_ms = max(now_ms - run.times.started_at_ms, 0)
         text = f"{duration(passed_ms)} of {duration(limit_ms)}"
@@ -105,24 +104,9 @@ def shares(run: Run, now_ms: int) -> tuple[Share, ...]:
     return tuple(sorted(found, key=lambda share: -share.percent))
 
 
-def _leap(run: Run, *, is_over: bool) -> str:
+def _at_once(amount: str) -> str:
     """Why more than the limit was used."""
-    leap = run.budget.leap
-    if not is_over or leap is None or not leap.tokens:
-        return ""
-    return f" (what was under way reported {compact(leap.tokens)} at once)"
-
-
-def _leap_usd(run: Run, *, is_over: bool) -> str:
-    leap = run.budget.leap
-    if not is_over or leap is None or not leap.cost_usd:
-        return ""
-    return f" (what was under way reported {money(leap.cost_usd)} at once)"
-
-
-def cost_text(used: Spent) -> str:
-    """``$0.03``, or ``≥ $0.03`` where a part of it is unknown; of a cost that is known."""
-    return cost_bound(used.cost_usd or 0, unknown_runs=used.cost_unknown_runs)
+    return f" (what was under way reported {amount} at once)"
 
 
 def _percent(used: float, limit: float) -> int:
@@ -206,13 +190,7 @@ class Assessment(NamedTuple):
 
 
 def assess(before: Run, run: Run, at_ms: int) -> Assessment:
-    """Look at the budget of an open run after something was used, or time passed.
-
-    Args:
-        before: The run before that.
-        run: The run now.
-        at_ms: Now.
-    """
+    """Look at the budget of an open run after something was used, or time passed."""
     budget = run.spec.budget
     if budget is None or not is_used(budget):
         return _assess_cost(run)
@@ -240,7 +218,7 @@ def assess(before: Run, run: Run, at_ms: int) -> Assessment:
 def _with_leap(budget: Budget, before: Run, run: Run) -> Run:
     """Remember by how much the report grew the sums with which a limit was passed."""
     if run.budget.leap is not None or not run.rules:
-        return run
+        return run  # the first one explains it; runs of 0.1.0 had none, and fold as they were
     used, known = spending.spent(run), spending.spent(before)
     tokens, cost = spending.tokens(used) or 0, used.cost_usd or 0
     is_over = (budget.max_tokens is not None and tokens > budget.max_tokens) or (
@@ -256,28 +234,22 @@ def _with_leap(budget: Budget, before: Run, run: Run) -> Run:
 
 def _reserve(budget: Budget, before: Run, run: Run, at_ms: int) -> Reserve:
     """A leap below is borne by the holder up to the edge, not into what is kept for its report."""
+    # At least what was known below before this report: that the holder could have reacted to.
     own, found = spending.total_usage(run), Reserve(at_ms=at_ms)
     if (limit := budget.max_tokens) is not None:
         room = max(limit - kept_tokens(limit) - (spending.tokens(own) or 0), 0)
-        below, known = _tokens_below(run), _tokens_below(before)
+        below, known = (spending.tokens(each.children.spent) or 0 for each in (run, before))
         found = replace(found, tokens=max(known, min(below, room)))
     if (most := budget.max_cost_usd) is not None:
         rest = max(most - kept_cost(most) - (own.cost_usd or 0), 0)
-        cost, paid = _cost_below(run), _cost_below(before)
+        cost, paid = (each.children.spent.cost_usd or 0 for each in (run, before))
         found = replace(found, cost_usd=max(paid, min(cost, rest)))
     return found
 
 
-def _tokens_below(run: Run) -> int:
-    return spending.tokens(run.children.spent) or 0
-
-
-def _cost_below(run: Run) -> float:
-    return run.children.spent.cost_usd or 0
-
-
 def _is_over(budget: Budget, run: Run, at_ms: int) -> bool:
     """Whether the holder itself must end: nothing is left, not even for its report."""
+    # Once everything below was stopped, what counts is the holder's own use and what it must bear.
     own, reserve = spending.total_usage(run), run.budget.reserve
     if reserve is None:
         return False
@@ -299,6 +271,7 @@ def _alert(run: Run, most: Share, *, is_over: bool) -> tuple[Run, tuple[Alert, .
     passed = [mark for mark in rules.budget_percent if run.budget.mark < mark <= most.percent]
     if not passed:
         return run, ()
+    # One alert, for the highest mark: a report that passes three of them is one piece of news.
     used, of = most.text.split(" of ", 1)
     text = f"{used} spent (budget: {of})"
     if not most.is_cost:
@@ -375,7 +348,7 @@ def not_started(run: Run, stop: BudgetStop) -> Outcome:
 
 
 class Left(Value, frozen=True):
-    """What is not used yet; None = no limit, or nobody reports what is used."""
+    """What is not used yet; None = no limit, or usage is not reported."""
 
     tokens: int | None = None
     cost_usd: float | None = None
@@ -391,7 +364,7 @@ class BudgetView(Budget, frozen=True, kw_only=True):
     percent: int | None
     """How much of the dimension used most is used; None = nothing is known to be used of any."""
     text: str
-    """``80k of 100k tokens, ? of $1.00, 3 of 10 runs``; ? = nobody reported it."""
+    """``80k of 100k tokens, ? of $1.00, 3 of 10 runs``; ? = it was not reported."""
     exhausted: bool
     overshoot: Overshoot | None
     """How exactly tokens and cost are kept by the run's own worker."""
@@ -423,6 +396,7 @@ def view(run: Run, now_ms: int) -> BudgetView | None:
 
 
 def _view_left(run: Run, budget: Budget, used: Spent, at_ms: int) -> Left:
+    # Before anything was started the whole is left, though no usage is reported yet.
     is_fresh = run.phase in {Phase.WAITING, Phase.QUEUED} and not run.attempts
     tokens = 0 if is_fresh else spending.tokens(used)
     cost = 0 if is_fresh else used.cost_usd

@@ -9,7 +9,7 @@ See docs/decisions/0036.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.run import spending
@@ -112,12 +112,7 @@ def caps_above(run: Run, above: Sequence[Run], counted: Counted) -> list[Cap]:
 
 
 def decide(caps: Iterable[Cap], need: Need) -> Granted | Short:
-    """Whether the request may start now.
-
-    Args:
-        caps: Every limit above it.
-        need: What it may use.
-    """
+    """Whether the request may start now, under every limit above it."""
     output = need.output_tokens
     short: tuple[int, Cap] | None = None
     for cap in caps:
@@ -159,35 +154,41 @@ def _answer_room(cap: Cap, need: Need, gone: float) -> int | None:
 
 
 class _Own(NamedTuple):
-    """The asking run's own part: as it is counted above now, and as it will be without its hold."""
+    """The asking run's own part in tokens and US dollars, as it is counted above and as it will be.
+
+    The worker's own count is ahead of its stream, which is read up to a second later.
+    """
 
     before: tuple[float, float]
+    """Its use and its hold, as they are counted now."""
     after: tuple[float, float]
-    spent: tuple[float, float]
-    """What is new of it since its stream was read, tokens and US dollars."""
-
-
-NOTHING: Final = Usage()
+    """Its use by the worker's count, and without the hold."""
+    ahead: tuple[float, float]
+    """What is new of it since its stream was read."""
 
 
 def _own(run: Run, counted: Counted) -> _Own:
-    known, holds = spending.total_usage(run), spending.held(run)
-    attempt = run.attempts[-1].usage if run.attempts else None
-    ahead_tokens = max((spending.tokens(counted.usage) or 0) - _tokens(attempt), 0)
-    ahead_usd = max((counted.usage.cost_usd or 0) - ((attempt or NOTHING).cost_usd or 0), 0)
-    tokens, usd = spending.tokens(known) or 0, known.cost_usd or 0
+    holds = spending.held(run)
+    tokens, usd = _amounts(spending.total_usage(run))
+    more, more_usd = ahead(run, counted)
     return _Own(
         before=(tokens + holds.tokens, usd + holds.cost_usd),
-        after=(
-            tokens + ahead_tokens + counted.lost_tokens,
-            usd + ahead_usd + counted.lost_cost_usd,
-        ),
-        spent=(ahead_tokens, ahead_usd),
+        after=(tokens + more + counted.lost_tokens, usd + more_usd + counted.lost_cost_usd),
+        ahead=(more, more_usd),
     )
 
 
-def _tokens(usage: Usage | None) -> int:
-    return 0 if usage is None else spending.tokens(usage) or 0
+def ahead(run: Run, counted: Counted) -> tuple[int, float]:
+    """How many tokens and US dollars the worker counted that its stream did not report yet."""
+    known = run.attempts[-1].usage if run.attempts else None
+    tokens, usd = (0, 0.0) if known is None else _amounts(known)
+    more, more_usd = _amounts(counted.usage)
+    return max(more - tokens, 0), max(more_usd - usd, 0)
+
+
+def _amounts(used: Usage | Spent) -> tuple[int, float]:
+    """Tokens and US dollars; unknown counts as 0 here, as it cannot be kept below a cap."""
+    return spending.tokens(used) or 0, used.cost_usd or 0
 
 
 def _limit(budget: Budget | None, *, is_tokens: bool) -> float | None:
@@ -199,25 +200,17 @@ def _limit(budget: Budget | None, *, is_tokens: bool) -> float | None:
 def _cap(holder: Run, run: Run, limit: float, own: _Own, *, is_tokens: bool) -> Cap:
     at = 0 if is_tokens else 1
     promised = spending.promised(holder)
-    used = spending.spent(holder)
+    # The request replaces what the attempt holds now: its part is taken out and put in anew.
     gone = (promised.tokens if is_tokens else promised.cost_usd) - own.before[at] + own.after[at]
-    spent = _spent(used, is_tokens=is_tokens) + own.spent[at]
+    spent = _amounts(spending.spent(holder))[at] + own.ahead[at]
     reserve = holder.budget.reserve
     if holder is run and reserve is not None:
         # What runs below still use does not count against the part that is kept for its own report.
         borne = reserve.tokens if is_tokens else reserve.cost_usd
-        gone, spent = own.after[at] + borne, _spent_alone(run, own, at) + borne
+        alone = _amounts(spending.total_usage(run))[at] + own.ahead[at]
+        gone, spent = own.after[at] + borne, alone + borne
     elif holder is not run:
         # A tenth is the holder's own.
         limit -= budgets.kept_tokens(int(limit)) if is_tokens else budgets.kept_cost(limit)
     whose = "its budget" if holder is run else f'the budget of run "{holder.resolved.label}"'
     return Cap(holder.id, whose, is_tokens, limit, gone, spent)
-
-
-def _spent(used: Spent, *, is_tokens: bool) -> float:
-    return (spending.tokens(used) or 0) if is_tokens else (used.cost_usd or 0)
-
-
-def _spent_alone(run: Run, own: _Own, at: int) -> float:
-    known = spending.total_usage(run)
-    return ((spending.tokens(known) or 0) if at == 0 else (known.cost_usd or 0)) + own.spent[at]

@@ -31,7 +31,7 @@ class _Dimension(NamedTuple):
     text: Callable[[float], str]
     unit: str = ""
     each: int = 0
-    """Reserved for a run that names no limit of its own."""
+    """How much is reserved for a run that names no limit of this."""
 
 
 _TOKENS: Final = _Dimension(
@@ -59,6 +59,8 @@ _RUNS: Final = _Dimension(
     each=1,
 )
 _RESERVED: Final = (_TOKENS, _COST, _RUNS)
+COMMAND: Final = "command"
+"""The runtime of plain programs: it passes usage on, but a program need not report any."""
 
 
 def check(
@@ -86,6 +88,8 @@ def check(
         raise _refused(
             f"{budgets.why(above[0], stop)}: no more sub-agents are started", holder=stop.by, left=0
         )
+    # Each dimension may be limited by another run. The first that is short is named, with its
+    # holder, so that the agent knows what to ask for less of.
     for holder in above:
         if holder.budget.reserve is not None:
             used = budgets.shares(holder, now_ms)[0].text
@@ -103,7 +107,7 @@ def check(
 def _check_amount(
     dimension: _Dimension, above: Sequence[Run], wanted: Sequence[Budget | None]
 ) -> None:
-    """The nearest run that names this limit decides: its own limit is reserved above already."""
+    """The nearest run that names this limit decides: that limit is reserved above already."""
     left = _left(dimension, above)
     if left is None:
         return
@@ -186,7 +190,7 @@ def _refused(text: str, *, holder: str, left: float, dimension: str | None = Non
 
 
 def left_for(above: Sequence[Run], spec: RunSpec, *, now_ms: int) -> Budget | None:
-    """What a new run shares with others, in the dimensions for which it has no limit of its own."""
+    """What a new run shares with others, in the dimensions that its own budget does not limit."""
     if not above:
         return None
     own = spec.budget or Budget()
@@ -246,10 +250,6 @@ def warning(spec: RunSpec, *, runtime: str, abilities: Abilities) -> str | None:
             "unknown and only maxTokens can be kept"
         )
     return None
-
-
-COMMAND: Final = "command"
-"""The runtime of plain programs: it passes usage on, but a program need not report any."""
 
 
 def warnings(run: Run) -> tuple[str, ...]:

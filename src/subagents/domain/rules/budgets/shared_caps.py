@@ -7,10 +7,11 @@ See docs/decisions/0036.
 """
 
 from collections.abc import Iterable, Mapping
+from operator import add, sub
 from typing import Final, NamedTuple
 
 from subagents.domain.rules.budgets.budgets import DUST
-from subagents.domain.rules.budgets.request_holds import Cap, Counted
+from subagents.domain.rules.budgets.request_holds import Cap, Counted, ahead
 from subagents.domain.run import spending
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Budget, Resolved, RunSpec
@@ -73,24 +74,10 @@ class Used(NamedTuple):
     """Runs of which not all cost is known."""
 
     def plus(self, other: "Used") -> "Used":
-        return Used(
-            self.tokens + other.tokens,
-            self.cost_usd + other.cost_usd,
-            self.held_tokens + other.held_tokens,
-            self.held_usd + other.held_usd,
-            self.cost_unknown + other.cost_unknown,
-        )
+        return Used(*map(add, self, other))
 
     def minus(self, other: "Used") -> "Used":
-        return self.plus(
-            Used(
-                -other.tokens,
-                -other.cost_usd,
-                -other.held_tokens,
-                -other.held_usd,
-                -other.cost_unknown,
-            )
-        )
+        return Used(*map(sub, self, other))
 
 
 NOTHING: Final = Used()
@@ -132,15 +119,11 @@ def caps_for(
 ) -> list[Cap]:
     """What a request of the run must fit into, besides the budgets of runs above it."""
     own = used_by(run)
-    attempt = run.attempts[-1].usage if run.attempts else None
-    known_tokens = 0 if attempt is None else spending.tokens(attempt) or 0
-    known_usd = 0.0 if attempt is None else attempt.cost_usd or 0
-    ahead = max((spending.tokens(counted.usage) or 0) - known_tokens, 0)
-    ahead_usd = max((counted.usage.cost_usd or 0) - known_usd, 0)
+    more, more_usd = ahead(run, counted)
     found = []
     for cap in caps:
         sums = used.get(cap.key, NOTHING)
-        spent, spent_usd = sums.tokens + ahead, sums.cost_usd + ahead_usd
+        spent, spent_usd = sums.tokens + more, sums.cost_usd + more_usd
         if cap.limit.max_tokens is not None:
             held = sums.held_tokens - own.held_tokens + counted.lost_tokens
             found.append(Cap(cap.key, cap.name, True, cap.limit.max_tokens, spent + held, spent))

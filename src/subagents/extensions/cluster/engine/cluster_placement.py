@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from subagents.domain.rules.places import is_bound_to_files, label_of
+from subagents.domain.rules.places import is_bound_to_files
 from subagents.domain.run.events import AttemptPlaced
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, attempt_id
@@ -59,7 +59,7 @@ class ClusterPlaces:
 
     def may_run_here(self, run: Run) -> bool:
         """Whether this node has what the run asks for."""
-        label = label_of(run)
+        label = run.resolved.place
         return label is None or label in self.labels
 
 
@@ -185,7 +185,7 @@ class ClusterPlacement(Placement):
             attempt_id=run.attempt_id,
             run_id=run.id,
             epoch=self._ledger.epoch,
-            label=label_of(run),
+            label=run.resolved.place,
             priority=run.spec.priority,
             cwd=run.resolved.cwd,
         )
