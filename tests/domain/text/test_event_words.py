@@ -35,16 +35,16 @@ from subagents.domain.run.run import (
     Request,
 )
 from subagents.domain.run.values import RequestId, RunId
-from subagents.domain.run.worker_output import LineType
+from subagents.domain.run.worker_output import LineType, OutputItem
 from subagents.domain.run.workspace import Remains
 from subagents.domain.text.event_words import (
     EFFECT_WORDS,
     SIGNAL_WORDS,
     WORDS,
     delivery_text,
+    journal_line,
     sentence,
     span_mark,
-    transcript_line,
 )
 
 RUN = Life.begin().start().run
@@ -254,7 +254,8 @@ def test_a_timeline_is_brief_and_a_transcript_whole(
     event: e.Event, brief: str, line: tuple[LineType, str] | None
 ) -> None:
     assert sentence(event, RUN) == brief
-    assert transcript_line(event, RUN) == line
+    found = journal_line(RUN, RUN.seq, event)
+    assert (found and (found.type, found.text)) == line
 
 
 @pytest.mark.requirement("words:spans")
@@ -262,3 +263,35 @@ def test_a_trace_shows_what_somebody_did_and_not_what_only_went_on() -> None:
     assert span_mark(e.CancelRequested(at_ms=1, by="me")) == "cancel requested"
     assert span_mark(e.SteerRequested(at_ms=1, by="me", message="x")) == "steered"
     assert span_mark(e.AttemptStarted(at_ms=1, attempt=1)) is None
+
+
+def lines(life: Life) -> list[OutputItem | None]:
+    return [journal_line(life.run, seq, event) for seq, event in enumerate(life.journal, 1)]
+
+
+@pytest.mark.requirement("transcript:journal-lines")
+def test_the_event_that_ends_the_run_says_so_in_its_own_line() -> None:
+    found = [line for line in lines(Life.begin().start().result("done").exit()) if line]
+
+    assert [(line.type, line.text) for line in found] == [
+        (LineType.USER, "task from agent:main:main: do it"),
+        (LineType.SYSTEM, "attempt 1 started"),
+        (LineType.SYSTEM, "attempt 1 exited with code 0 — run ended: ok"),
+    ]
+
+
+@pytest.mark.requirement("transcript:journal-lines")
+def test_a_reason_stands_behind_the_status() -> None:
+    last = lines(Life.begin().start().exit(3))[-1]
+
+    assert last is not None
+    assert last.text.endswith("— run ended: error (exit_code)")
+
+
+@pytest.mark.requirement("transcript:journal-lines")
+@given(st.data())
+def test_whatever_happens_the_end_of_a_run_is_told_once(data: DataObject) -> None:
+    life = lived(data)
+
+    ends = [line for line in lines(life) if line is not None and "run ended: " in line.text]
+    assert len(ends) == life.run.is_settled

@@ -10,7 +10,7 @@ from typing import Final
 from subagents.domain.run.alert import Alert, AlertKind
 from subagents.domain.run.run import AlertLedger, Message, MessageKind, Run
 from subagents.domain.run.values import MessageId, replace
-from subagents.text import one_line
+from subagents.text import counted, one_line
 
 HOUR_MS: Final = 3_600_000
 CHARS_PER_TOKEN: Final = 3
@@ -25,15 +25,15 @@ _URGENT: Final = frozenset(
     {AlertKind.API_ERROR, AlertKind.STUCK, AlertKind.BUDGET_ALERT, AlertKind.FAILURE_LOOP}
 )
 _NAMES: Final = {
-    AlertKind.API_ERROR: ("API error", "API errors"),
-    AlertKind.STUCK: ("silence", "silences"),
-    AlertKind.BUDGET_ALERT: ("budget alert", "budget alerts"),
-    AlertKind.TASK_MILESTONE: ("milestone", "milestones"),
-    AlertKind.BUILD_RESULT: ("build result", "build results"),
-    AlertKind.GIT_COMMIT: ("commit", "commits"),
-    AlertKind.CONTEXT_PRESSURE: ("context alert", "context alerts"),
-    AlertKind.SUBAGENT_SPAWN: ("sub-agent spawn", "sub-agent spawns"),
-    AlertKind.FAILURE_LOOP: ("failure loop", "failure loops"),
+    AlertKind.API_ERROR: "API error",
+    AlertKind.STUCK: "silence",
+    AlertKind.BUDGET_ALERT: "budget alert",
+    AlertKind.TASK_MILESTONE: "milestone",
+    AlertKind.BUILD_RESULT: "build result",
+    AlertKind.GIT_COMMIT: "commit",
+    AlertKind.CONTEXT_PRESSURE: "context alert",
+    AlertKind.SUBAGENT_SPAWN: "sub-agent spawn",
+    AlertKind.FAILURE_LOOP: "failure loop",
 }
 
 
@@ -84,7 +84,7 @@ def roll(run: Run, *, at_ms: int) -> tuple[Run, tuple[Message, ...]]:
     if ledger.since_ms is None or at_ms < ledger.since_ms + HOUR_MS:
         return run, ()
     if not ledger.held or run.resolved.alerts.tokens_per_hour < DIGEST_TOKENS:
-        # With no allowance at all nobody wants a digest either.
+        # An allowance of nothing allows no digest, either.
         fresh = replace(ledger, since_ms=None, tokens=0, held={})
         return replace(run, alerts=fresh), ()
     message = _message(run, _digest(run), DIGEST, at_ms=at_ms)
@@ -96,13 +96,8 @@ def roll(run: Run, *, at_ms: int) -> tuple[Run, tuple[Message, ...]]:
 
 def _digest(run: Run) -> str:
     held = run.alerts.held
-    parts = [f"{count} {_name(kind, count)}" for kind, count in sorted(held.items())]
+    parts = [counted(count, _NAMES[AlertKind(kind)]) for kind, count in sorted(held.items())]
     return f"🗂 {sum(held.values())} more alerts held back: {', '.join(parts)}"
-
-
-def _name(kind: str, count: int) -> str:
-    singular, plural = _NAMES[AlertKind(kind)]
-    return singular if count == 1 else plural
 
 
 def is_urgent(message_id: str) -> bool:

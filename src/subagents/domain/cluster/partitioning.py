@@ -30,12 +30,7 @@ def partition_of(session: SessionKey) -> int:
 
 
 def partition_of_new(run: Run, of_run: Callable[[RunId], int]) -> int:
-    """The partition of a run that is spawned now.
-
-    Args:
-        run: The run.
-        of_run: The partition of a run that is there, for one that a run spawned.
-    """
+    """The partition of a run that is spawned now; ``of_run`` gives that of one that is there."""
     above = run.lineage.requester_run
     return partition_of(run.requester) if above is None else of_run(above)
 
@@ -51,7 +46,7 @@ def excess(owned: Mapping[str, int], node: str) -> int:
 
 
 def wanted(free: Collection[int], owned: Mapping[str, int], node: str) -> list[int]:
-    """Which of the partitions that nobody has a node takes, up to its fair share.
+    """Which of the partitions without an owner a node takes, up to its fair share.
 
     Nodes that ask at the same time begin at different places.
 

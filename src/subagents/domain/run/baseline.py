@@ -33,14 +33,15 @@ class Baseline(Value, frozen=True):
 def rebased(baseline: Baseline, left: Baseline, now: Baseline) -> Baseline:
     """What the files must differ from when a run goes on with its work.
 
-    What others changed while it was not at work is no work of its own: such a file must differ
-    from what they left. What nobody touched keeps counting as it did.
+    What others changed while it was not at work is not its work: such a file must differ from
+    what they left. What was left alone keeps counting as it did.
 
     Args:
         baseline: What they had to differ from until now.
         left: What they were when it stopped working.
         now: What they are.
     """
+    # What is unknown in any of the three looks stays unknown: it could be anybody's work.
     known, stopped, found = ({each.path: each for each in at.files} for at in (baseline, left, now))
     unknown = {*baseline.unknown, *left.unknown, *now.unknown}
 

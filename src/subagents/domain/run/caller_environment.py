@@ -40,11 +40,11 @@ LIMITS: Final = frozenset(
 class ProcessSettings(Value, frozen=True):
     """How processes run where it was called; a worker runs like that as far as the system lets it.
 
-    Not all that one process may have can be had by another: who started the daemon may have less.
+    Not all of it can be granted: whoever started the daemon may be allowed less.
     """
 
     umask: int = 0o022
-    """What new files are not; 0 to 0o777."""
+    """The permissions that new files do not get; 0 to 0o777."""
     nice: int = 0
     """-20 to 19; lower is sooner, and only for those who may."""
     processors: tuple[int, ...] = ()
@@ -93,7 +93,7 @@ class CallerEnvironment(Value, frozen=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the variables."""
+        """The names of all variables."""
         return tuple(sorted({*self.shell, *self.given, *self.provider}))
 
     @property
@@ -103,6 +103,7 @@ class CallerEnvironment(Value, frozen=True):
 
     def problem(self) -> str | None:
         """Why no process can be started with these; None = it can."""
+        # Checked here, with the variable's name: `execve` would fail for the whole worker, unnamed.
         bytes_total = 0
         for name, value in (*self.shell.items(), *self.given.items(), *self.provider.items()):
             if not NAME.fullmatch(name):

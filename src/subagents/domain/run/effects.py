@@ -134,6 +134,7 @@ Effect: TypeAlias = (
 Numbered: TypeAlias = tuple[int, int, Effect]
 """An effect behind the ``seq`` of its event, and which of that event's it is."""
 
+# Stored until it is performed, perhaps by a later version: a field that is added has a default.
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[list[Numbered]] = msgspec.json.Decoder(list[Numbered])
 

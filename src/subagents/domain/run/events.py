@@ -31,6 +31,7 @@ from subagents.domain.run.workspace import Worktree
 class Fact(Value, frozen=True):
     """Base of all events."""
 
+    # By the clock of whoever observed it: the reducer has none, so that a journal folds the same.
     at_ms: int
 
 
@@ -82,8 +83,8 @@ class SlotGranted(Fact, frozen=True, tag=True):
     token_hash: str = ""
     """SHA-256 (hex) of the token its worker will present; the token itself is stored nowhere."""
     node: str | None = None
-    """Name of the daemon that starts it; None = ``AttemptPlaced`` will say it, or nobody did (an
-    earlier version)."""
+    """Name of the daemon that starts it; None = ``AttemptPlaced`` says it, or it is an event of an
+    earlier version."""
 
 
 class AttemptPlaced(Fact, frozen=True, tag=True):
@@ -112,8 +113,8 @@ class TokenIssued(Fact, frozen=True, tag=True):
 class BaselineTaken(Fact, frozen=True, tag=True):
     """The files of the contract were looked at, right before the attempt's worker was started.
 
-    Since its spawn, or its last attempt, others had time to write them: whose work that is must
-    not be told from what is there at its end.
+    Since its spawn, or its last attempt, others had time to write them, and at its end their work
+    cannot be told from its own.
     """
 
     baseline: Baseline
@@ -149,7 +150,7 @@ class AttemptStarted(Fact, frozen=True, tag=True):
 
 
 class AttemptStartFailed(Fact, frozen=True, tag=True):
-    """Nothing was started. ``permanent`` = the same launch can never start, so no retry."""
+    """Nothing was started."""
 
     attempt: int
     error: str
@@ -175,7 +176,7 @@ class SignalReceived(Fact, frozen=True, tag=True):
 
 
 class LeaseExpired(Fact, frozen=True, tag=True):
-    """Nobody has vouched for the attempt until its lease ran out."""
+    """The attempt's lease ran out without being renewed."""
 
     attempt: int
 
@@ -404,8 +405,8 @@ class AnnouncementConsumed(Fact, frozen=True, tag=True):
 
 
 class Redelivered(Fact, frozen=True, tag=True):
-    """Somebody asked for a result once more: a delivery that was given up is tried again, and one
-    that was read is unread again, under the same id."""
+    """A result was asked for once more: a delivery that was given up is tried again, and one that
+    was read is unread again, under the same id."""
 
     by: str
     inbox: SessionKey | None = None

@@ -24,7 +24,7 @@ way: it is the same in whatever order its parts came, changed and were read from
 
 
 class Spent(Value, frozen=True):
-    """What a run and everything below it used so far; None = nobody reported it, never 0."""
+    """What a run and everything below it used so far; None = it was not reported, never 0."""
 
     tokens_in: int | None = None
     tokens_out: int | None = None
@@ -32,8 +32,7 @@ class Spent(Value, frozen=True):
     runs: int = 1
     """The run itself and every run below it, also those that are over."""
     cost_unknown_runs: int = 0
-    """How many of ``runs`` have an ended attempt whose cost nobody reported: ``cost_usd`` lacks
-    it."""
+    """How many of ``runs`` have an ended attempt of unknown cost, which ``cost_usd`` lacks."""
 
 
 class Committed(Value, frozen=True):
@@ -161,8 +160,10 @@ class LinkedRuns(Generic[L]):
             new._chunks = (*self._chunks, (value,))
         new._length = self._length + 1
         new._places = self._places
+        # Another list grew out of this one already, or the same run is in it twice.
         if len(self._places) != self._length or value.run_id in self._places:
             new._places = {each.run_id: at for at, each in enumerate(self)}
+        # Shared with the list before, which looks at no place behind its own end.
         new._places[value.run_id] = self._length
         new.active = self.active + (value.outcome is None)
         return new
@@ -200,7 +201,7 @@ class Sums(NamedTuple):
 
     @classmethod
     def of(cls, child: Child) -> "Sums":
-        """Of one alone."""
+        """The sums of one child alone."""
         used, most = child.spent, child.committed
         return cls(
             used.tokens_in or 0,
@@ -217,16 +218,16 @@ class Sums(NamedTuple):
         )
 
     def plus(self, more: "Sums") -> "Sums":
-        """With those of others."""
+        """These and those of others."""
         return Sums(*map(add, self, more))
 
     def minus(self, less: "Sums") -> "Sums":
-        """Without them."""
+        """These without those of others."""
         return Sums(*map(sub, self, less))
 
     @property
     def spent(self) -> Spent:
-        """By all of them; an amount that none of them knows is None."""
+        """What all of them used; an amount that none of them knows is None."""
         return Spent(
             tokens_in=self.tokens_in if self.tokens_in_known else None,
             tokens_out=self.tokens_out if self.tokens_out_known else None,
@@ -237,7 +238,7 @@ class Sums(NamedTuple):
 
     @property
     def committed(self) -> Committed:
-        """By all of them."""
+        """The most that all of them may come to."""
         return Committed(
             tokens=self.most_tokens, cost_usd=self.most_cost / UNIT, runs=self.most_runs
         )

@@ -44,7 +44,7 @@ class Parameter(msgspec.Struct, frozen=True):
     name: str
     """Its name in JSON, with the path from the outermost struct: ``budget.maxTokens``."""
     attribute: str
-    """The field of its own struct: ``max_tokens``."""
+    """The field of the struct that it stands in: ``max_tokens``."""
     type: inspect.Type
     """Its type, without ``None`` and metadata."""
     default: object

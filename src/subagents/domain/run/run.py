@@ -3,6 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Final, TypeAlias
 
+from subagents.domain.run import values
 from subagents.domain.run.baseline import Baseline
 from subagents.domain.run.linked_runs import Child, Children, Dependencies
 from subagents.domain.run.outcome import (
@@ -17,7 +18,6 @@ from subagents.domain.run.outcome import (
 from subagents.domain.run.parameter import about
 from subagents.domain.run.spec import Resolved, RunSpec
 from subagents.domain.run.values import AttemptId, MessageId, RequestId, RunId, SessionKey, Value
-from subagents.domain.run.values import attempt_id as make_attempt_id
 from subagents.domain.run.workspace import PlacedTree, Remains
 
 
@@ -40,33 +40,25 @@ class Phase(StrEnum):
     COMPLETED_GIVEUP = "completed_giveup"
 
 
-SETTLED: Final = frozenset(
-    {
-        Phase.ANNOUNCING,
-        Phase.ANNOUNCE_DEFERRED,
-        Phase.CLEANUP_PENDING,
-        Phase.COMPLETED,
-        Phase.COMPLETED_GIVEUP,
-    }
-)
-"""The outcome is known: dependants are released, the requester's slot is free."""
-
 OVER: Final = frozenset({Phase.COMPLETED, Phase.COMPLETED_GIVEUP})
+SETTLED: Final = OVER | {Phase.ANNOUNCING, Phase.ANNOUNCE_DEFERRED, Phase.CLEANUP_PENDING}
+"""The outcome is known: dependants are released, the requester's slot is free."""
 HOLDS_SLOT: Final = frozenset({Phase.SPAWNING, Phase.RUNNING})
 
 
 class Usage(Value, frozen=True):
-    """Summed over the attempts; None = unknown, never 0."""
+    """What was used of a model; None = unknown, never 0."""
 
+    # A 0 would say that work was free, and a budget would let through what nobody counted.
     tokens_in: int | None = None
     tokens_out: int | None = None
     cost_usd: float | None = None
 
 
 class Reserve(Value, frozen=True):
-    """Of a budget, when everything below its holder was stopped: what of it the holder must bear.
+    """What the holder of a budget must bear of what was used below it, once all of that is stopped.
 
-    What calls that were under way then still add below does not count against its own report.
+    What calls that were under way then still add does not count against its own report.
     """
 
     at_ms: int
@@ -203,11 +195,11 @@ class Evidence(Value, frozen=True):
     result_file: ResultFile | None = None
     """Where the whole is; None = ``result`` is all that there is."""
     is_error: bool = False
-    """The stream's own final message said error."""
+    """The final message of the stream was an error."""
     error: str | None = None
     stderr_tail: str | None = None
     is_limit: bool = False
-    """The stream's final message said that the model's provider refused for now."""
+    """The final message of the stream was that the model's provider refused for now."""
     retry_after_ms: int | None = None
     """How long the provider asked to wait."""
     stop: StopCause | None = None
@@ -236,7 +228,7 @@ class AttemptTimes(Value, frozen=True):
     deadline_ms: int | None = None
     """Counts from the start; None = it has none, or has not started."""
     warned: bool = False
-    """Its worker was told that the deadline comes."""
+    """Its worker was warned that the deadline comes."""
 
 
 class AttemptSession(Value, frozen=True):
@@ -248,7 +240,7 @@ class AttemptSession(Value, frozen=True):
     resumes: str | None = None
     """The program's own session, of the attempt before, in which this one continues."""
     opening: str | None = None
-    """What that session is told first; None = the whole prompt, in a new session."""
+    """The first message in that session; None = the whole prompt, in a new session."""
 
 
 class Turn(Value, frozen=True):
@@ -292,7 +284,7 @@ class Hold(Value, frozen=True):
     since: Usage = Usage()
     """What the attempt had used before the request: more than this means it was answered."""
     lost_tokens: int = 0
-    """What requests without an answer may have used; nobody will report it."""
+    """What requests without an answer may have used; it will never be reported."""
     lost_cost_usd: float = 0
 
 
@@ -337,7 +329,7 @@ class Answer(Value, frozen=True):
 
 
 class Priority(StrEnum):
-    """Of a notice: the last two want an answer."""
+    """How urgent a notice is; the last two want an answer."""
 
     INFO = "info"
     QUESTION = "question"
@@ -412,7 +404,7 @@ class Delivery(Value, frozen=True):
     failures: int = 0
     due_ms: int | None = None
     consumed_at_ms: int | None = None
-    """When somebody had the announcement: nothing hands it over again."""
+    """When a reader took the announcement: nothing hands it over again."""
 
 
 class AlertLedger(Value, frozen=True):
@@ -540,7 +532,7 @@ class VerificationRecord(Value, frozen=True):
     retried_at_ms: int | None = None
     """When the one retry that a contract allows was decided."""
     dismissed_at_ms: int | None = None
-    """When somebody said that its escalation was dealt with."""
+    """When its escalation was dismissed as dealt with."""
 
     @property
     def proves_nothing(self) -> bool:
@@ -644,8 +636,8 @@ class Conclusion(Value, frozen=True):
 
 RULES: Final = 2
 """What a spawn of this version writes down: a run ends under the rules that it began under, so that
-its journal folds to it and what its requester was told holds. 0 = those of 0.1.0; up to 1, a run
-waits for its dependencies half an hour at most where nothing else was said."""
+its journal folds to it and what its receipt promised holds. 0 = those of 0.1.0; up to 1, a run
+waits for its dependencies half an hour at most where the spawn did not say how long."""
 
 
 class Run(Value, frozen=True):
@@ -725,13 +717,13 @@ class Run(Value, frozen=True):
             return None
         if planned.of_turn is None:
             return planned
-        is_live = self.phase in {Phase.SPAWNING, Phase.RUNNING}
+        is_live = self.phase in HOLDS_SLOT
         is_due = is_live and self.turn == planned.of_turn and self.attempt.evidence.stop is None
         return planned if is_due else None
 
     @property
     def attempt_id(self) -> AttemptId:
-        return make_attempt_id(self.id, len(self.attempts))
+        return values.attempt_id(self.id, len(self.attempts))
 
     @property
     def session_key(self) -> SessionKey:
@@ -751,7 +743,7 @@ class Run(Value, frozen=True):
 
     @property
     def native_session(self) -> str | None:
-        """What the worker's program calls the session, as it was heard last."""
+        """What the worker's program calls the session, by the newest attempt that named it."""
         names = (each.session.native for each in reversed(self.attempts))
         continues = self.session.continues
         before = None if continues is None else continues.native_session
@@ -840,4 +832,4 @@ class Message(Value, frozen=True):
     created_at_ms: int
     text: str
     consumed: bool = False
-    """Written as consumed already: kept for the record, pushed to nobody."""
+    """Written as consumed already: kept for the record, never pushed."""

@@ -45,7 +45,7 @@ def shell_variables(environ: Mapping[str, str]) -> dict[str, str]:
     if environ.get("SUBAGENTS_RUN_ID"):
         return {}
     found = {name: value for name, value in environ.items() if is_of_shell(name)}
-    # What is not text cannot be sent; such a value of a PATH is nobody's.
+    # What is not text cannot be sent in a request.
     return {name: value for name, value in found.items() if _is_text(value)}
 
 

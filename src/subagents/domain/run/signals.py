@@ -12,11 +12,12 @@ from subagents.domain.run.workspace import Remains
 
 
 class Exited(Value, frozen=True, tag=True):
-    """The process is gone. ``drained`` = its output was read to the end before this signal."""
+    """The process is gone."""
 
     key: str
     exit: Exit
     drained: bool
+    """Its output was read to the end before this signal."""
     stderr_tail: str | None = None
 
 

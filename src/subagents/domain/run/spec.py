@@ -241,6 +241,7 @@ class Contract(Checks, frozen=True, forbid_unknown_fields=True):
         return self.judge is not None or super().has_checks
 
 
+# Unknown fields are refused: a misspelt limit that is ignored is a limit that does not hold.
 class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     """The spawn parameters: the one declaration that every way to spawn is made from.
 
@@ -489,7 +490,7 @@ class Resolved(ResolvedAgent, frozen=True, kw_only=True, omit_defaults=True):
     tags_above: tuple[str, ...] = ()
     """The tags of the runs above it: what it uses counts towards their caps, too."""
     caller_env: tuple[str, ...] | None = None
-    """Names of the variables that its caller brought; their values are in a file of their own.
+    """Names of the variables that its caller brought; their values are in a file next to the run.
     None = there is none."""
     fallback: ResolvedAgent | None = None
     """The agent that takes over when a dependency fails; None = none does, or it did."""
@@ -501,6 +502,7 @@ class Resolved(ResolvedAgent, frozen=True, kw_only=True, omit_defaults=True):
         """The same with its fallback agent; one that has none is its own."""
         if self.fallback is None:
             return self
+        # The agent's fields alone: the run keeps its label, directory and contract.
         theirs = structs.asdict(self.fallback)
         return replace(self, fallback=None, chosen=None, instead_of=self.agent_id, **theirs)
 

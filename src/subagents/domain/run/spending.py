@@ -5,7 +5,7 @@ sums of one run are those of its whole subtree, without looking at any other run
 """
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from subagents.domain.run.linked_runs import Committed, Spent
 from subagents.domain.run.run import Attempt, Run, Usage
@@ -13,14 +13,11 @@ from subagents.domain.run.run import Attempt, Run, Usage
 N = TypeVar("N", int, float)
 
 
-NO_USAGE: Final = Usage()
-
-
 def total_usage(run: Run) -> Usage:
-    """The sum over the attempts; a field nobody reported stays None, which means unknown."""
+    """The sum over the attempts; a field that was never reported stays None: unknown."""
     known = [attempt.usage for attempt in run.attempts if attempt.usage is not None]
     if len(known) <= 1:
-        return known[0] if known else NO_USAGE
+        return known[0] if known else Usage()
     return Usage(
         tokens_in=_total(usage.tokens_in for usage in known),
         tokens_out=_total(usage.tokens_out for usage in known),
@@ -35,15 +32,13 @@ class Held(NamedTuple):
     cost_usd: float = 0
 
 
-NOTHING_HELD: Final = Held()
-
-
 def held(run: Run) -> Held:
     """What the newest attempt keeps free for its request; over with its answer or the attempt."""
     attempt = run.attempts[-1] if run.attempts else None
     if attempt is None or attempt.hold is None or attempt.outcome is not None:
-        return NOTHING_HELD
+        return Held()
     hold = attempt.hold
+    # Any new usage means that the request was answered: there is one at a time.
     if attempt.usage is not None and attempt.usage != hold.since:
         return Held(hold.lost_tokens, hold.lost_cost_usd)
     return Held(hold.tokens + hold.lost_tokens, hold.cost_usd + hold.lost_cost_usd)
@@ -55,7 +50,7 @@ def is_cost_unknown(run: Run) -> bool:
 
 
 def is_cost_missing(attempt: Attempt) -> bool:
-    """Whether the attempt may have cost something that nobody reported so far."""
+    """Whether the attempt may have cost something that was not reported so far."""
     has_started = attempt.times.started_at_ms is not None
     return has_started and (attempt.usage is None or attempt.usage.cost_usd is None)
 

@@ -59,7 +59,7 @@ class ToolUse(Value, frozen=True):
     plan: tuple[PlanItem, ...] | None = None
     """The whole plan, when the tool writes one."""
     agents: int = 0
-    """How many sub-agents of its own harness this call starts."""
+    """How many sub-agents this call starts inside the worker's program."""
     team: str | None = None
     exit_code: int | None = None
     is_error: bool = False
@@ -99,7 +99,7 @@ class OutputItem(Value, frozen=True):
     api_error: ApiError | None = None
     context: ContextUse | None = None
     is_stderr: bool = False
-    """Standard error is a stream of its own: its lines do not interrupt those of the other."""
+    """Standard error is a separate stream: its lines do not interrupt those of the other."""
     waits_ms: int | None = None
     """How long it waits for its model's provider, which refused another worker."""
 

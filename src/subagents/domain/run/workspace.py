@@ -1,4 +1,4 @@
-"""Where a run works when it has a workspace of its own, and what it left there.
+"""Where a run works when it has its own workspace, and what it left there.
 
 A worktree is planned at the spawn (its path and branch are in the receipt), made before the first
 attempt, and looked at when an attempt ends: before the end is journaled, so that its announcement
@@ -25,7 +25,7 @@ CACHES: Final = frozenset(
         *(".DS_Store", ".idea", ".vscode", ".eggs", ".parcel-cache", ".pnpm-store"),
     }
 )
-"""Directories that tools make by themselves: nobody's work."""
+"""Directories that tools make by themselves: no work that could be lost."""
 NAMED_MAX: Final = 5
 """Files named in one line."""
 WORDS_CHARS_MAX: Final = 4_000
@@ -120,6 +120,7 @@ def branch_of(run_id: RunId, label: str, *, has_folder: bool = True) -> str:
 
 def worktree_name(run_id: RunId, label: str) -> str:
     """The last part of the worktree's path and branch."""
+    # ASCII alone: a path and a branch name that every tool, shell and file system takes.
     letters = (c if c.isascii() and c.isalnum() else "-" for c in label.lower())
     words = "-".join(filter(None, "".join(letters).split("-")))[:LABEL_CHARS_MAX].strip("-")
     short = run_id.removeprefix("r-")[:ID_CHARS]

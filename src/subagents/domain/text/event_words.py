@@ -27,8 +27,8 @@ from subagents.domain.run.outcome import (
 )
 from subagents.domain.run.run import Decision, Exit, Run
 from subagents.domain.run.values import RunId
-from subagents.domain.run.worker_output import LineType
-from subagents.domain.run.workspace import Remains, summary
+from subagents.domain.run.worker_output import LineType, OutputItem
+from subagents.domain.run.workspace import summary
 from subagents.domain.text.announcement import ending
 from subagents.text import (
     compact,
@@ -97,15 +97,28 @@ def sentence(event: events.Event, run: Run, texts: Texts = BRIEF) -> str:
     return WORDS[type(event)].sentence(event, run, texts)
 
 
-def transcript_line(event: events.Event, run: Run) -> tuple[LineType, str] | None:
-    """Type and whole text of the event's line in the transcript; None = it has none there."""
+def journal_line(run: Run, seq: int, event: events.Event) -> OutputItem | None:
+    """The line in the transcript that only the journal knows: a start, a message, a verdict.
+
+    Args:
+        run: As it was after the event, or later.
+        seq: The event's number; the event that ends the run has a line that says so.
+        event: Of the run.
+
+    Returns:
+        None = it has none, because the worker's stream shows it, or it is of no interest there.
+    """
     words = WORDS[type(event)]
     line = words.line
     if isinstance(event, events.SignalReceived):
         line = SIGNAL_WORDS[type(event.signal)][1]
-    if line is None:
-        return None
-    return line, (words.line_sentence or words.sentence)(event, run, WHOLE)
+    text = "" if line is None else (words.line_sentence or words.sentence)(event, run, WHOLE)
+    if run.outcome is None or not run.is_settled_by(seq):
+        return None if line is None else OutputItem(type=line, text=text)
+    ended = f"run ended: {run.outcome.status}"
+    if run.outcome.reason is not None:
+        ended += f" ({run.outcome.reason})"
+    return OutputItem(type=LineType.SYSTEM, text=ended if line is None else f"{text} — {ended}")
 
 
 def span_mark(event: events.Event) -> str | None:
@@ -271,16 +284,13 @@ def _progress_seen(signal: signals.ProgressSeen, texts: Texts) -> str:
 
 
 def _remains_seen(signal: signals.RemainsSeen, _texts: Texts) -> str:
-    return f"left {_remains(signal.remains)}"
-
-
-def _remains(remains: Remains) -> str:
+    remains = signal.remains
     parts = [
         "its last words" if remains.words else "",
         f"{counted(len(remains.files), 'file')} of its contract" if remains.files else "",
         f"in its worktree: {brief(summary(remains.changes))}" if remains.changes else "",
     ]
-    return ", ".join(filter(None, parts)) or "nothing"
+    return f"left {', '.join(filter(None, parts)) or 'nothing'}"
 
 
 def _exited(exit_: Exit) -> str:

@@ -47,6 +47,7 @@ def parameters(judge: Judge) -> RunSpec:
         task=judge.criteria,
         agent_id=judge.agent_id,
         model=judge.model,
+        # Nothing of the judged run's is taken over but what is set here: not its retries, say.
         run_timeout_seconds=judge.run_timeout_seconds,
         access=judge.access,
         budget=judge.budget,

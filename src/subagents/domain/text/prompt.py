@@ -4,8 +4,7 @@ from typing import Final
 
 import msgspec
 
-from subagents.domain.run.linked_runs import Dependency
-from subagents.domain.run.outcome import Outcome, Status
+from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Artifact, Budget, Contract, RunSpec
 from subagents.domain.text.report_text import FORM
@@ -35,11 +34,16 @@ def compose(run: Run) -> str:
     """
     text = run.spec.task
     if run.waiting.dependencies:
-        text = _with_results(run)
+        if run.spec.include_dependency_result:
+            results = dependency_results(run)
+            if len(run.waiting.dependencies) == 1:
+                results = f"[Previous step result]:\n{results}"
+            text = f"{results}\n\n[Current task]:\n{text}"
         failures = _failed_dependencies(run)
         if failures:
             text = f"{failures}\n\n{text}"
     attempt = run.attempt
+    # Later ones go into the live attempt, or its next turn; here too, they would come twice.
     for steer in run.control.steers:
         if steer.at_ms <= attempt.times.requested_at_ms:
             text += f"\n\n[Message from {steer.by}]:\n{steer.message}"
@@ -53,32 +57,16 @@ def compose(run: Run) -> str:
     )
 
 
-def _with_results(run: Run) -> str:
-    if not run.spec.include_dependency_result:
-        return run.spec.task
-    results = dependency_results(run)
-    if len(run.waiting.dependencies) == 1:
-        results = f"[Previous step result]:\n{results}"
-    return f"{results}\n\n[Current task]:\n{run.spec.task}"
-
-
 def _failed_dependencies(run: Run) -> str:
     """With ``onDependencyFailure: run`` the worker learns what it must do without."""
-    failed: list[Dependency] = [
-        d
-        for d in run.waiting.dependencies
-        if d.outcome is not None and d.outcome.status is not Status.OK
-    ]
-    return "\n".join(
-        f"[Previous step {_how(d.outcome)}: {d.label}]: "
-        f"{d.outcome.status}: {d.outcome.error or ''}".rstrip()
-        for d in failed
-        if d.outcome is not None
-    )
-
-
-def _how(outcome: Outcome) -> str:
-    return "completed partially" if outcome.status is Status.PARTIAL else "failed"
+    lines = []
+    for each in run.waiting.dependencies:
+        outcome = each.outcome
+        if outcome is not None and outcome.status is not Status.OK:
+            how = "completed partially" if outcome.status is Status.PARTIAL else "failed"
+            text = f"[Previous step {how}: {each.label}]: {outcome.status}: {outcome.error or ''}"
+            lines.append(text.rstrip())
+    return "\n".join(lines)
 
 
 def system_prompt(run: Run) -> str:
@@ -140,6 +128,7 @@ def _limits(run: Run) -> list[str]:
         shared = _amounts(resolved.shared_budget)
         limits.append(f"Left for you and all others below your requester at your spawn: {shared}")
     if resolved.access is not None and resolved.access.is_bound:
+        # Said beforehand: an agent that meets a refusal unprepared tries to get around it.
         limits.append(f"You {resolved.access.text}. Whatever else fails")
     if resolved.effective_tools is not None:
         limits.append(f"Your tools: {', '.join(resolved.effective_tools) or 'none'}")

@@ -92,6 +92,7 @@ def _block(lines: Sequence[str]) -> Sequence[str] | None:
     """The lines between the marks of the last complete block, else after the last begin mark."""
     last_begin: int | None = None
     end: int | None = None
+    # From the end: the first pair that is found is the last block.
     for number, is_end in reversed(list(_marks(lines))):
         if is_end:
             end = number
@@ -189,6 +190,7 @@ def _report(fields: dict[str, list[str]]) -> Report | Unreadable:
 
 def _choice(kind: type[E], key: str, fields: dict[str, list[str]]) -> E | Unreadable | None:
     """One of an enum's words; None when the key is missing or empty."""
+    # Another word makes the block unreadable: read as the default, "faild" would be "complete".
     word = _text(fields.get(key, [])).strip(" \t*_`.").lower()
     if not word:
         return None
@@ -215,8 +217,8 @@ def _dedented(line: str) -> str:
 def _items(lines: Sequence[str]) -> list[str]:
     """The entries of a list; ``- none`` is none.
 
-    A line without a dash belongs to the item above it when it is indented, and is an item of its
-    own otherwise; after an empty line it is neither: the list is over.
+    A line without a dash belongs to the item above it when it is indented, and is another item
+    otherwise; after an empty line it is neither: the list is over.
     """
     items: list[list[str]] = []
     is_over = False

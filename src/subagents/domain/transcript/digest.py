@@ -71,6 +71,7 @@ def tool_line(text: str) -> ToolLine | None:
         return None
     exit_code = _EXIT.search(found["about"] or "")
     asked = (found["asked"] or "").strip()
+    # A line without an input goes on with the output, which begins with an arrow.
     return ToolLine(
         name=one_line(found["name"]),
         failed=found["sign"] == "❌",
@@ -236,6 +237,7 @@ def _within(lines: Sequence[str]) -> list[str]:
     """At most ``LINES_MAX``: what stands in the middle gives way, head and end stay."""
     if len(lines) <= LINES_MAX:
         return list(lines)
+    # The head says what the run is, the end what it is at; lists of commands are what is long.
     kept = LINES_MAX - 1
     head, end = kept // 2, kept - kept // 2
     return [*lines[:head], f"… {len(lines) - kept} lines", *lines[-end:]]

@@ -1,10 +1,10 @@
 """What those who follow the runs are shown of an event.
 
 Two kinds of document: the *structured events*, whose names and fields callers rely on to act on
-news (``docs/alerts.md``); and one generic ``run`` event per journal entry, for dashboards. Beside
-a structured event's own fields stand ``seq`` (the number in the order of all runs, by which a
-follower continues), ``runId``, ``label`` and ``occurredAt``. ``agentId`` is the name by
-which the caller knows the worker: the run's label.
+news (``docs/alerts.md``); and one generic ``run`` event per journal entry, for dashboards. A
+structured event has, besides its own fields, ``seq`` (the number in the order of all runs, by
+which a follower continues), ``runId``, ``label`` and ``occurredAt``. Its ``agentId`` is the name
+by which the caller knows the worker: the run's label.
 """
 
 from typing import Final
@@ -23,7 +23,7 @@ CC_MESSAGE: Final = "cc_message"
 RUN: Final = "run"
 """The generic event, of every journal entry."""
 ROW: Final = "row"
-"""A run as it is after it changed; for those who ask for it, beside the events."""
+"""A run as it is after it changed, for those who ask for it in addition to the events."""
 NEWS: Final = (*(str(kind) for kind in AlertKind), CC_MESSAGE, COMPLETION)
 """The structured events."""
 NAMES: Final = (*NEWS, RUN)
@@ -87,13 +87,13 @@ def _end(run: Run) -> Document:
     outcome = run.outcome
     if outcome is None:
         return {}
-    text = None if run.result is None else redact(run.result)
-    most = run.resolved.max_announce_chars
+    # Redacted before it is cut: half a secret does not look like one.
+    text = None if run.result is None else redact(run.result)[: run.resolved.max_announce_chars]
     return {
         "status": outcome.status,
         "reason": outcome.reason,
         "error": None if outcome.error is None else redact(outcome.error),
-        "result": text if text is None else text[:most],
+        "result": text,
         "resultBytes": run.conclusion.bytes_total if run.conclusion is not None else 0,
     }
 

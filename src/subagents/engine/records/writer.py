@@ -24,7 +24,7 @@ from subagents.domain.run.worker_output import (
     OutputItem,
     ToolUse,
 )
-from subagents.domain.transcript.journal_lines import journal_line
+from subagents.domain.text.event_words import journal_line
 from subagents.domain.transcript.transcript_query import Checkpoint, Line
 from subagents.errors import StoreUnavailable
 from subagents.ports import Store, TranscriptLog

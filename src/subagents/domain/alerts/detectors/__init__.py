@@ -1,7 +1,7 @@
 """Pure detectors: from what a worker says to alerts.
 
-A state (``Watch``) folds over what was said; the same pieces looked at again give the same alerts
-under the same keys, so a restart may look again and nothing is reported twice.
+A state (``Watch``) folds over the pieces of its output; the same pieces looked at again give the
+same alerts under the same keys, so a restart may look again and nothing is reported twice.
 """
 
 from subagents.domain.alerts.detectors.detection import begin as begin

@@ -47,7 +47,7 @@ _FILE_VERBS: Final = ("editing ", "reading ")
 
 
 def activity_of(items: Sequence[OutputItem]) -> str | None:
-    """What the newest piece that tells of it says; None = none does."""
+    """What the worker is at, by the newest piece that shows it; None = none does."""
     for each in reversed(items):
         if each.tool is not None:
             return _at_tool(each.tool)
@@ -59,7 +59,7 @@ def activity_of(items: Sequence[OutputItem]) -> str | None:
 
 
 def briefly(activity: str) -> str:
-    """For an alert: of a file its name alone."""
+    """The activity for an alert, with a file's name alone."""
     for verb in _FILE_VERBS:
         if activity.startswith(verb):
             return verb + activity.removeprefix(verb).rstrip("/").rpartition("/")[2]

@@ -70,6 +70,7 @@ _MILLION: Final = re.compile(r"\[1m\]$|(?<![a-z0-9])1m(?![a-z0-9])", re.ASCII)
 
 def look(watch: Watch, use: ContextUse, rules: AlertRules) -> tuple[Watch, tuple[Alert, ...]]:
     """Tell the highest threshold that is newly reached; those below it are reported with it."""
+    # What the runtime says beats the table: the same model has other windows on other plans.
     window = use.window or window_of(use.model)
     tokens = max(use.tokens, 0)
     if window is None or window <= 0:

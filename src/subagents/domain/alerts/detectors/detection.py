@@ -52,6 +52,7 @@ def begin(watch: Watch, *, attempt: int, at_ms: int) -> Watch:
     """
     if watch.attempt == attempt:
         return replace(watch, open=(), is_silence_told=False, last_at_ms=at_ms)
+    # Plan, failures and thresholds are not taken over: they were those of another conversation.
     return Watch(
         attempt=attempt,
         tools_used=watch.tools_used,
@@ -164,6 +165,7 @@ def _look_at_tool(
         watch, news = plans.look(watch, tool.plan, key=key)
         alerts += news
     opened = _opened(watch, tool)
+    # Counted at its begin where the stream shows one, and at its end where it shows only that.
     if tool.agents > 0 and (opened is None or not opened.agents):
         watch = _spawn(watch, tool, number, at_ms=given.at_ms)
     if not tool.is_end:
@@ -186,6 +188,7 @@ def _look_at_end(
         match found:
             case Commits(messages):
                 before = watch.commits
+                # Its time may have passed without a look in between: then it is not joined.
                 if before is not None and at_ms >= before.since_ms + rules.commit_batch_ms:
                     watch = _tell_commits(watch, alerts)
                 key = _key(AlertKind.GIT_COMMIT, watch, number)

@@ -65,7 +65,7 @@ class Watch(Value, frozen=True):
     last_activity: str | None = None
     """``editing src/bridge.py``; None before anything was seen."""
     last_at_ms: int | None = None
-    """When the stream last said anything."""
+    """When anything last came on the stream."""
     context_tokens: int | None = None
     context_percent: int | None = None
     """None where the window is unknown."""

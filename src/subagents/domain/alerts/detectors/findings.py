@@ -88,9 +88,8 @@ def gathered(
         return Pending(
             key=key, since_ms=at_ms, last=number, count=len(words), words=words[:MESSAGES_MAX]
         )
-    return Pending(
-        key=pending.key,
-        since_ms=pending.since_ms,
+    return replace(
+        pending,
         last=number,
         count=pending.count + len(words),
         words=(*pending.words, *words)[:MESSAGES_MAX],

@@ -39,6 +39,7 @@ def look(watch: Watch, plan: Sequence[PlanItem], *, key: str) -> tuple[Watch, li
         for number, (each, mark) in enumerate(zip(items, marks, strict=True))
         if _RANK[each.status] > _RANK[before.get(mark.text, PlanStatus.PENDING)]
     ]
+    # What is done is news before what is begun: a worker often writes both at once.
     news.sort(key=lambda found: -_RANK[found[1].status])
     left_out = max(len(news) - NEWS_MAX, 0)
     alerts = []
@@ -65,8 +66,8 @@ def _progress(items: Sequence[PlanItem], number: int) -> str:
     """``2/5``: of what is done or begun, this is the second."""
     status = items[number].status
     ahead = sum(_RANK[each.status] > _RANK[status] for each in items)
-    beside = sum(each.status is status for each in items[: number + 1])
-    return f"{ahead + beside}/{len(items)}"
+    alike = sum(each.status is status for each in items[: number + 1])
+    return f"{ahead + alike}/{len(items)}"
 
 
 def _alert(item: PlanItem, progress: str, more: str, key: str) -> Alert:

@@ -33,7 +33,7 @@ class Step(NamedTuple):
     is_piped: bool = False
     """It, or the group it stands in, is read by the next program."""
     is_beside: bool = False
-    """Nobody waits for it."""
+    """The line goes on without waiting for it."""
     is_maybe: bool = False
     """It stands in a loop or a condition: it ran, or not, or several times."""
 
@@ -64,7 +64,7 @@ def steps_of(line: str) -> tuple[Step, ...]:
     """The commands of a line in the order they are written."""
     steps = _Reader(line[:COMMAND_CHARS_MAX]).read()
     if steps and (len(line) > COMMAND_CHARS_MAX or len(steps) >= STEPS_MAX):
-        # What the line ends with is not known, so nobody's exit code is.
+        # What the line ends with is not known, so the exit code belongs to no known command.
         steps[-1] = steps[-1]._replace(is_beside=True)
     return tuple(steps)
 
@@ -282,7 +282,7 @@ _WRAPPERS: Final = {
     }.items()
     for name in names.split(", ")
 }
-"""What stands before a program; its options that take a value, ``+1`` for a word of its own."""
+"""What stands before a program; its options that take a value, ``+1`` for one word besides."""
 _SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash", "fish"})
 _TAKE_LINES: Final = _SHELLS | {"nix-shell", "su", "npx"}
 _SHELL_VALUED: Final = frozenset({"-o", "+o", "-O", "--rcfile", "--init-file"})
@@ -347,7 +347,7 @@ def program_of(words: Sequence[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=512)
 def base_name(word: str) -> str:
-    """Of a program: without its folder and its ending, under the name that it is known by."""
+    """The program's name without folder and ending, as the one that it is known by."""
     base = re.sub(r"\.(?:exe|cmd|bat)\Z", "", word.replace("\\", "/").rpartition("/")[2].lower())
     return _SAME.get(base, base)
 

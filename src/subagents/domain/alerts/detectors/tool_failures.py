@@ -53,7 +53,7 @@ def look_at_tool(
     call = FailedCall(tool=name, asked=asked, error=_last_error(tool), at_ms=at_ms)
     watch = replace(watch, failures=failures, failed_tool=same, failed_call=call)
     if failures != rules.failures:
-        return watch, ()
+        return watch, ()  # not yet, or reported already: one loop is one alert
     what = "tool" if same is None else same
     times = "failure" if failures == 1 else "failures"
     alert = Alert(
