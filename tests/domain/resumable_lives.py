@@ -2,13 +2,8 @@
 
 from tests.builders import Life, a_resolved
 
-from subagents.domain.run.events import (
-    InterruptRequested,
-)
-from subagents.domain.run.spec import (
-    Abilities,
-    RunSpec,
-)
+from subagents.domain.run.events import InterruptRequested
+from subagents.domain.run.spec import Abilities, RunSpec
 
 ABLE = Abilities(steer=True, resume=True, interrupt=True)
 

@@ -15,7 +15,14 @@ from subagents.domain.transcript.transcript_query import Checkpoint, Line, LogPa
 from subagents.ports.store import Batch
 
 
-class ProgressLog(Protocol):
+class _OfRuns(Protocol):
+    """What is kept of each run."""
+
+    def forget(self, run_id: RunId) -> None:
+        """Drop all that is kept of the run. Idempotent."""
+
+
+class ProgressLog(_OfRuns, Protocol):
     """The progress updates of each run. Blocking; the engine calls it off the loop."""
 
     def append(self, run_id: RunId, progress: Progress) -> None:
@@ -28,11 +35,8 @@ class ProgressLog(Protocol):
     def read(self, run_id: RunId) -> Sequence[Progress]:
         """All that were kept, by number; what cannot be read is left out."""
 
-    def forget(self, run_id: RunId) -> None:
-        """Drop them. Idempotent."""
 
-
-class ResultLog(Protocol):
+class ResultLog(_OfRuns, Protocol):
     """Results that are too long for their runs. Blocking; the engine calls it off the loop."""
 
     def keep(
@@ -60,11 +64,8 @@ class ResultLog(Protocol):
             OSError: It is not there, or cannot be read.
         """
 
-    def forget(self, run_id: RunId) -> None:
-        """Drop all results of the run. Idempotent."""
 
-
-class ArtifactLog(Protocol):
+class ArtifactLog(_OfRuns, Protocol):
     """Copies of files that passed a contract, for whoever is not where they were made. Blocking;
     the engine calls it off the loop. All of it also raises ``StoreUnavailable``.
     """
@@ -89,11 +90,8 @@ class ArtifactLog(Protocol):
             OSError: It is not there, or cannot be read.
         """
 
-    def forget(self, run_id: RunId) -> None:
-        """Drop all of the run. Idempotent."""
 
-
-class EnvironmentLog(Protocol):
+class EnvironmentLog(_OfRuns, Protocol):
     """The variables that callers brought for their runs. Blocking, but for ``read`` of what was
     kept or read before.
     """
@@ -112,14 +110,11 @@ class EnvironmentLog(Protocol):
             OSError: It is not there, or cannot be read.
         """
 
-    def forget(self, run_id: RunId) -> None:
-        """Drop it. Idempotent."""
-
     def forget_strays(self, is_known: Callable[[RunId], bool]) -> None:
         """Drop what was kept for runs that were never stored, as after a crash. Idempotent."""
 
 
-class TranscriptLog(Protocol):
+class TranscriptLog(_OfRuns, Protocol):
     """The lines of each run. Blocking; the engine calls it off the loop, one call per run at a time
     (``read`` at any time).
     """
@@ -159,9 +154,6 @@ class TranscriptLog(Protocol):
             UsageError: ``grep`` is no regular expression (says where), or one that takes too long.
             OSError: They cannot be read.
         """
-
-    def forget(self, run_id: RunId) -> None:
-        """Drop them. Idempotent."""
 
 
 class PerformanceLog(Protocol):

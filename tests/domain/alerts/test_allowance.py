@@ -130,6 +130,5 @@ def test_only_what_needs_a_look_is_worth_waking_somebody_for() -> None:
 
 
 @pytest.mark.requirement("alerts:digest")
-@pytest.mark.parametrize("kind", AlertKind)
-def test_every_kind_has_its_words_in_the_digest(kind: AlertKind) -> None:
-    assert allowance._name(kind, 1) != allowance._name(kind, 2)
+def test_every_kind_has_a_name_in_the_digest() -> None:
+    assert set(allowance._NAMES) == set(AlertKind)

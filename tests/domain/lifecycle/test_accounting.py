@@ -1,23 +1,13 @@
 """What a subtree used goes up in the commit that changed it."""
 
 import pytest
-from tests.builders import (
-    Life,
-    a_dependency,
-)
+from tests.builders import Life, a_dependency
 from tests.domain.budget_lives import TOKENS, a_life, child_spends, use
 
-from subagents.domain.run.effects import (
-    TellSpent,
-)
+from subagents.domain.run.effects import TellSpent
 from subagents.domain.run.linked_runs import Committed, Spent
-from subagents.domain.run.outcome import (
-    Outcome,
-    Status,
-)
-from subagents.domain.run.run import (
-    Usage,
-)
+from subagents.domain.run.outcome import Outcome, Status
+from subagents.domain.run.run import Usage
 from subagents.domain.run.spec import Budget, RunSpec
 from subagents.domain.run.values import RunId, replace
 

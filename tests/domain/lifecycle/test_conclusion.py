@@ -1,25 +1,11 @@
 """What becomes of the one announcement: delivered, tried again, given up, or read."""
 
 import pytest
-from tests.builders import (
-    NOW_MS,
-    Life,
-    in_phase,
-)
+from tests.builders import NOW_MS, Life, in_phase
 
 from subagents.domain.rules.deadlines import next_due_ms
-from subagents.domain.run.effects import (
-    Announce,
-    CleanUp,
-    MarkTold,
-    ReopenAnnouncement,
-)
-from subagents.domain.run.events import (
-    Archived,
-    Continued,
-    Redelivered,
-    TimerFired,
-)
+from subagents.domain.run.effects import Announce, CleanUp, MarkTold, ReopenAnnouncement
+from subagents.domain.run.events import Archived, Continued, Redelivered, TimerFired
 from subagents.domain.run.outcome import (
     DeferReason,
     Deferred,
@@ -28,10 +14,7 @@ from subagents.domain.run.outcome import (
     DeliveryPath,
 )
 from subagents.domain.run.run import Phase
-from subagents.domain.run.spec import (
-    Cleanup,
-    RunSpec,
-)
+from subagents.domain.run.spec import Cleanup, RunSpec
 from subagents.domain.run.values import RunId
 
 

@@ -11,15 +11,8 @@ from subagents.domain.run.effects import (
     StopAttempt,
     Verify,
 )
-from subagents.domain.run.outcome import (
-    OK,
-    Outcome,
-    Reason,
-    Status,
-)
-from subagents.domain.run.spec import (
-    RunSpec,
-)
+from subagents.domain.run.outcome import OK, Outcome, Reason, Status
+from subagents.domain.run.spec import RunSpec
 
 
 @pytest.mark.requirement("interrupt:politely-then-stop")

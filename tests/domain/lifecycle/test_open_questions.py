@@ -3,31 +3,13 @@
 from typing import Any
 
 import pytest
-from tests.builders import (
-    NOW_MS,
-    RUN,
-    Life,
-    a_resolved,
-)
+from tests.builders import NOW_MS, RUN, Life, a_resolved
 
 from subagents.domain.rules.deadlines import next_due_ms
-from subagents.domain.run.effects import (
-    ResolveMessages,
-    SteerAttempt,
-)
-from subagents.domain.run.events import (
-    ParentNotified,
-    RequestAnswered,
-)
-from subagents.domain.run.run import (
-    Answer,
-    Decision,
-    MessageKind,
-    Priority,
-)
-from subagents.domain.run.spec import (
-    Abilities,
-)
+from subagents.domain.run.effects import ResolveMessages, SteerAttempt
+from subagents.domain.run.events import ParentNotified, RequestAnswered
+from subagents.domain.run.run import Answer, Decision, MessageKind, Priority
+from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import MessageId
 
 

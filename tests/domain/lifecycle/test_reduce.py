@@ -68,13 +68,7 @@ from subagents.domain.run.outcome import (
     Verdict,
     VerificationState,
 )
-from subagents.domain.run.run import (
-    SETTLED,
-    MessageKind,
-    Phase,
-    Priority,
-    StopCause,
-)
+from subagents.domain.run.run import SETTLED, MessageKind, Phase, Priority, StopCause
 from subagents.domain.run.signals import ResultSeen
 from subagents.domain.run.spec import (
     Abilities,

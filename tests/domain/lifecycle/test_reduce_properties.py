@@ -13,12 +13,7 @@ from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.lifecycle.transitions import STALE
 from subagents.domain.rules.deadlines import next_due_ms
 from subagents.domain.run.effects import Announce, TellDependants, Verify
-from subagents.domain.run.events import (
-    Event,
-    TimerFired,
-    decode_event,
-    encode_event,
-)
+from subagents.domain.run.events import Event, TimerFired, decode_event, encode_event
 from subagents.domain.run.outcome import Outcome, Status
 from subagents.domain.run.run import MessageKind, Phase, Run
 from subagents.domain.run.spec import OnFailure

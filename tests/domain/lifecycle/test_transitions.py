@@ -4,25 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
-from tests.builders import (
-    NOW_MS,
-    Life,
-    in_phase,
-)
+from tests.builders import NOW_MS, Life, in_phase
 from tests.domain.event_makers import STEPS_MAX, a_life, lived, next_event
 
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.lifecycle.transitions import STALE, TRANSITIONS
-from subagents.domain.run.events import (
-    EVENT_TYPES,
-    SignalReceived,
-    Spawned,
-    TimerFired,
-)
-from subagents.domain.run.run import (
-    Exit,
-    Phase,
-)
+from subagents.domain.run.events import EVENT_TYPES, SignalReceived, Spawned, TimerFired
+from subagents.domain.run.run import Exit, Phase
 from subagents.domain.run.signals import Exited
 from subagents.errors import IllegalTransition
 

@@ -5,16 +5,9 @@ from tests.domain.resumable_lives import able, interrupt
 
 from subagents.domain.lifecycle import turns
 from subagents.domain.lifecycle.reduce import FOLLOW_UPS_MAX
-from subagents.domain.run.effects import (
-    ResumeAttempt,
-)
-from subagents.domain.run.events import (
-    AttemptStarted,
-    SteerRequested,
-)
-from subagents.domain.run.outcome import (
-    OK,
-)
+from subagents.domain.run.effects import ResumeAttempt
+from subagents.domain.run.events import AttemptStarted, SteerRequested
+from subagents.domain.run.outcome import OK
 from subagents.domain.run.run import Phase, StopCause
 from subagents.domain.run.signals import ToolSeen, Vanished
 from subagents.domain.run.values import replace

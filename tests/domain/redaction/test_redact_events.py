@@ -36,13 +36,7 @@ from subagents.domain.run.events import (
     decode_event,
     encode_event,
 )
-from subagents.domain.run.outcome import (
-    Check,
-    CheckType,
-    DeliveryFailed,
-    Verdict,
-    Verification,
-)
+from subagents.domain.run.outcome import Check, CheckType, DeliveryFailed, Verdict, Verification
 from subagents.domain.run.run import (
     Answer,
     Decision,
@@ -65,13 +59,7 @@ from subagents.domain.run.signals import (
     Vanished,
 )
 from subagents.domain.run.values import RequestId, SessionKey
-from subagents.domain.run.worker_output import (
-    ApiError,
-    LineType,
-    OutputItem,
-    PlanItem,
-    ToolUse,
-)
+from subagents.domain.run.worker_output import ApiError, LineType, OutputItem, PlanItem, ToolUse
 
 ALL = "\n".join((*SHOWN.values(), private_key("RSA "), "own: green horse"))
 OWN = ("green horse",)

@@ -35,10 +35,7 @@ from subagents.domain.run.run import (
     Run,
 )
 from subagents.domain.run.spec import Abilities, Mode, RunSpec
-from subagents.domain.run.values import (
-    RunId,
-    replace,
-)
+from subagents.domain.run.values import RunId, replace
 from subagents.errors import Forbidden, RateLimited, UsageError
 
 ONE = Children(active=1, waiting=0)

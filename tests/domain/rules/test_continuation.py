@@ -5,16 +5,9 @@ from tests.builders import RUN, Life, a_contract, a_resolved
 from tests.domain.resumable_lives import ABLE, able
 
 from subagents.domain.rules.continuation import check_resumable, inherited
-from subagents.domain.run.outcome import (
-    VerificationState,
-)
+from subagents.domain.run.outcome import VerificationState
 from subagents.domain.run.run import VerificationRecord
-from subagents.domain.run.spec import (
-    Budget,
-    Cleanup,
-    Mode,
-    RunSpec,
-)
+from subagents.domain.run.spec import Budget, Cleanup, Mode, RunSpec
 from subagents.domain.run.values import replace
 from subagents.errors import Conflict
 

@@ -4,11 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from subagents.domain.rules.contract import (
-    COMMAND_BYTES_MAX,
-    SCHEMA_BYTES_MAX,
-    validate,
-)
+from subagents.domain.rules.contract import COMMAND_BYTES_MAX, SCHEMA_BYTES_MAX, validate
 from subagents.domain.run.spec import (
     ARTIFACTS_MAX,
     PATH_BYTES_MAX,

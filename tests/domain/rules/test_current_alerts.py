@@ -10,12 +10,7 @@ from subagents.domain.run.alert import AlertKind, AlertRules
 from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import UsageSeen
 from subagents.domain.run.spec import Budget, RunSpec
-from subagents.domain.run.worker_output import (
-    ApiError,
-    LineType,
-    OutputItem,
-    ToolUse,
-)
+from subagents.domain.run.worker_output import ApiError, LineType, OutputItem, ToolUse
 from subagents.extensions.detectors.tool_findings import findings_of
 
 RULES = AlertRules()

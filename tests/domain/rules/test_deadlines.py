@@ -13,13 +13,7 @@ from tests.domain.event_makers import lived
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.rules.deadlines import next_due_ms, timer_event
 from subagents.domain.run.alert import Alert, AlertKind, AlertRules
-from subagents.domain.run.events import (
-    Alerted,
-    CancelPlanned,
-    RequestAsked,
-    TimerCause,
-    TimerFired,
-)
+from subagents.domain.run.events import Alerted, CancelPlanned, RequestAsked, TimerCause, TimerFired
 from subagents.domain.run.outcome import DeferReason, Deferred, Reason
 from subagents.domain.run.run import Request
 from subagents.domain.run.signals import ResultSeen

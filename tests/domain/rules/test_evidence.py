@@ -16,12 +16,7 @@ from subagents.domain.rules.evidence import (
     settle_due_ms,
     with_report_from_text,
 )
-from subagents.domain.run.outcome import (
-    OK,
-    Outcome,
-    Reason,
-    Status,
-)
+from subagents.domain.run.outcome import OK, Outcome, Reason, Status
 from subagents.domain.run.run import (
     Attempt,
     Evidence,

@@ -11,12 +11,7 @@ from subagents.domain.rules.retry import (
     matches,
     retry_delay_ms,
 )
-from subagents.domain.run.outcome import (
-    OK,
-    Outcome,
-    Reason,
-    Status,
-)
+from subagents.domain.run.outcome import OK, Outcome, Reason, Status
 from subagents.domain.run.spec import RETRY_DELAY_MS_MAX, Backoff, RunSpec
 from subagents.domain.run.values import RunId
 

@@ -6,13 +6,7 @@ import pytest
 from tests.builders import NOW_MS, Life, a_dependency, in_phase
 
 from subagents.domain.rules.provider_limits import TOTAL_MS_MAX
-from subagents.domain.rules.wait_causes import (
-    RUNS_MAX,
-    Refusal,
-    WaitCause,
-    WaitKind,
-    wait_cause,
-)
+from subagents.domain.rules.wait_causes import RUNS_MAX, Refusal, WaitCause, WaitKind, wait_cause
 from subagents.domain.run.outcome import OK
 from subagents.domain.run.run import Limited, Phase, Retry, Run
 from subagents.domain.run.values import replace

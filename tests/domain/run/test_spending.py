@@ -1,9 +1,7 @@
 """What a run and everything below it used: sums in which the unknown stays unknown."""
 
 import pytest
-from tests.builders import (
-    NOW_MS,
-)
+from tests.builders import NOW_MS
 from tests.domain.budget_lives import a_life, child_spends, use
 
 from subagents.domain.run import spending

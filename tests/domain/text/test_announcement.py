@@ -4,26 +4,11 @@ import re
 from typing import Any
 
 import pytest
-from tests.builders import (
-    ME,
-    NOW_MS,
-    RUN,
-    Life,
-    a_contract,
-    a_resolved,
-    a_verification,
-    an_attempt,
-)
+from tests.builders import ME, NOW_MS, RUN, Life, a_contract, a_resolved, a_verification, an_attempt
 
 from subagents.domain.run.events import ParentNotified
 from subagents.domain.run.linked_runs import Child
-from subagents.domain.run.outcome import (
-    OK,
-    Outcome,
-    Reason,
-    Status,
-    Verdict,
-)
+from subagents.domain.run.outcome import OK, Outcome, Reason, Status, Verdict
 from subagents.domain.run.run import (
     Conclusion,
     MessageKind,

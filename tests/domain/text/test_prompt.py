@@ -4,20 +4,8 @@ import pytest
 from tests.builders import NOW_MS, Life, a_contract, a_dependency, a_resolved
 
 from subagents.domain.run.linked_runs import Dependency
-from subagents.domain.run.outcome import (
-    OK,
-    Outcome,
-    Reason,
-    Status,
-    Verdict,
-)
-from subagents.domain.run.run import (
-    Confidence,
-    Control,
-    Report,
-    ReportedArtifact,
-    Steer,
-)
+from subagents.domain.run.outcome import OK, Outcome, Reason, Status, Verdict
+from subagents.domain.run.run import Confidence, Control, Report, ReportedArtifact, Steer
 from subagents.domain.run.spec import (
     Artifact,
     Budget,

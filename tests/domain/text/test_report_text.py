@@ -6,18 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from subagents.domain.run.run import (
-    Confidence,
-    Report,
-    ReportedArtifact,
-    ReportStatus,
-)
-from subagents.domain.text.report_text import (
-    FORM,
-    REPORT_CHARS_MAX,
-    Unreadable,
-    find_report,
-)
+from subagents.domain.run.run import Confidence, Report, ReportedArtifact, ReportStatus
+from subagents.domain.text.report_text import FORM, REPORT_CHARS_MAX, Unreadable, find_report
 
 WHOLE = """\
 I am done.

@@ -4,22 +4,10 @@ import pytest
 from tests.builders import NOW_MS, Life
 
 from subagents.domain.alerts.detectors import Watch
-from subagents.domain.run.run import (
-    Progress,
-    Report,
-    ReportedArtifact,
-    Run,
-    Usage,
-)
+from subagents.domain.run.run import Progress, Report, ReportedArtifact, Run, Usage
 from subagents.domain.run.signals import ProgressSeen, ReportSeen, UsageSeen
 from subagents.domain.run.worker_output import LineType
-from subagents.domain.transcript.digest import (
-    LINES_MAX,
-    cost,
-    digest,
-    shortened,
-    tool_line,
-)
+from subagents.domain.transcript.digest import LINES_MAX, cost, digest, shortened, tool_line
 from subagents.domain.transcript.transcript_query import Line
 
 TASK = Line(seq=1, ts=NOW_MS, type=LineType.USER, text="task from me: do it", attempt=1)

@@ -8,24 +8,13 @@ import pytest
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.run import events as e
 from subagents.domain.run.alert import Alert, AlertKind
-from subagents.domain.run.events import (
-    Alerted,
-    Event,
-    ParentNotified,
-    Spawned,
-)
+from subagents.domain.run.events import Alerted, Event, ParentNotified, Spawned
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Exit, Priority, Run
 from subagents.domain.run.signals import Exited, ResultSeen
 from subagents.domain.run.spec import Mode, Resolved, RunSpec
 from subagents.domain.run.values import RunId, SessionKey, replace
-from subagents.domain.transcript.feed_entry import (
-    NAMES,
-    NEWS,
-    RUN,
-    FeedDocument,
-    feed_documents,
-)
+from subagents.domain.transcript.feed_entry import NAMES, NEWS, RUN, FeedDocument, feed_documents
 
 DOCUMENTED: tuple[str, ...] = (
     (

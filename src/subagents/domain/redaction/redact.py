@@ -54,14 +54,9 @@ def redact(text: str, own: Sequence[str] = ()) -> str:
     """``text`` with every secret that can be known replaced by ``[redacted]``.
 
     Time grows with the length of the text and with nothing else, and
-    ``redact(redact(x)) == redact(x)``.
+    ``redact(redact(x)) == redact(x)``. Returns the same object when nothing was secret.
 
-    Args:
-        text: Any.
-        own: Replaced wherever they stand, see ``own_secrets``.
-
-    Returns:
-        The same object when nothing was secret.
+    ``own`` are replaced wherever they stand, see ``own_secrets``.
     """
     # Nearly all texts hold none: those are known by one look of the set, without a position.
     if not own and not may_hold_secret(text):

@@ -105,12 +105,8 @@ def redact_value(value: T, own: Sequence[str] = ()) -> T:
 def redact_setting(name: str, value: object) -> object:
     """A value of a configuration, in JSON values, without the secrets in it.
 
-    As ``redact_value``; besides, the name of a key, and the flag before a word of a command, say
+    As ``redact_value``; besides, the name of its key, and the flag before a word of a command, say
     what stands behind them.
-
-    Args:
-        name: Of its key.
-        value: Any.
     """
     match value:
         case str():
@@ -197,10 +193,7 @@ def redact_output(
 ) -> tuple[Sequence[OutputItem], Redactors]:
     """Items of a worker's output, for lines and detectors; most come out as the same objects.
 
-    Args:
-        items: In order.
-        redactors: The states behind the items before.
-        own: See ``own_secrets``.
+    ``redactors`` are the states behind the items before, those that are returned behind these.
     """
     folded, stdout = redactors.stdout.fold([e.text for e in items if not e.is_stderr], own)
     stderr_folded, stderr = redactors.stderr.fold([e.text for e in items if e.is_stderr], own)

@@ -71,8 +71,7 @@ FORMATS: Final = (
     # -- clouds and hosts
     Format("AWS", r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16,}|A3T[0-9A-Z][A-Z2-7]{16}\b"),
     Format(
-        "AWS Bedrock",
-        rf"ABSK[A-Za-z0-9+/]{{100,}}={{0,2}}|bedrock-api-key-{_WORD}[\w+/=-]{{20,}}",
+        "AWS Bedrock", rf"ABSK[A-Za-z0-9+/]{{100,}}={{0,2}}|bedrock-api-key-{_WORD}[\w+/=-]{{20,}}"
     ),
     Format("Azure AD", r"[\w.~]{3}[0-9]Q~[\w.~-]{31,34}", r"[0-9]Q~"),
     Format("Google", rf"AIza{_URL}{{30,}}|ya29\.{_URL}{{16,}}|GOCSPX-{_URL}{{16,}}"),
@@ -214,8 +213,7 @@ PASSWORD_FLAGS: Final = (
     PasswordFlag("redis-cli", "-a|--pass"),
     PasswordFlag("mongo(?:sh|dump|restore|export|import|stat|top)?", "-p"),
     PasswordFlag(
-        "(?:docker|podman|nerdctl|buildah|skopeo|crane|oras|oc|az|az acr|helm registry) login",
-        "-p",
+        "(?:docker|podman|nerdctl|buildah|skopeo|crane|oras|oc|az|az acr|helm registry) login", "-p"
     ),
     PasswordFlag("ldap(?:search|add|modify|delete|passwd|whoami|compare)", "-w", is_glued=True),
     PasswordFlag("openssl", "-pass|-passin|-passout", behind="pass:"),

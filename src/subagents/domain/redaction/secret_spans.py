@@ -457,12 +457,7 @@ _PARTS: Final = re.compile(r"[_.:~/%-]+")
 
 
 def looks_random(value: str, *, least: int = 16) -> bool:
-    """Whether a machine made it: no word, no number, no path, no name of names.
-
-    Args:
-        value: Any.
-        least: Characters that it has at least.
-    """
+    """Whether a machine made it: no word, number, path or name of names; ``least`` characters."""
     if len(value) < least or "://" in value or _ALPHABET.fullmatch(value) is None:
         return False
     value = value[:_LOOKED_AT_CHARS].rstrip("=")

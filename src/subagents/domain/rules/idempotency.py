@@ -40,14 +40,9 @@ def digest_of(spec: RunSpec, *, cwd: str = "", plan: Budget | None = None) -> st
 
 
 def differing(known: str | None, asked: str) -> tuple[str, ...]:
-    """Names of the parameters in which two requests differ.
-
-    Args:
-        known: Digest of the first; None = it was stored before there were digests, and equals all.
-        asked: Digest of the second.
-    """
+    """Names of the parameters in which two requests differ, by their digests."""
     if known is None:
-        return ()
+        return ()  # stored before there were digests: taken for the same
     first, second = _digests(known), _digests(asked)
     return tuple(
         name for name in sorted({**first, **second}) if first.get(name) != second.get(name)

@@ -51,9 +51,7 @@ _PLAIN: Final = RunSpec(task="")
 def check_spec(spec: RunSpec, *, field: Callable[[Parameter], str]) -> None:
     """Refuse spawn parameters outside their bounds.
 
-    Args:
-        spec: What was given.
-        field: What the caller knows a parameter as: its path in a body, or a flag.
+    ``field`` gives what the caller knows a parameter as: its path in a body, or a flag.
 
     Raises:
         UsageError: Names the first wrong field and what is allowed.
@@ -194,10 +192,7 @@ def check_name(field: str, text: str, *, chars_max: int) -> None:
 def check_reachable(field: str, label: str, *, others: Sequence[str] = SELECTING) -> None:
     """Refuse a label, or a plan's name, that means something else wherever one is named.
 
-    Args:
-        field: For the message.
-        label: What was given.
-        others: What selects something else when it stands at the beginning.
+    What begins like one of ``others`` selects by something else.
 
     Raises:
         UsageError: Says what it means, and proposes another.

@@ -28,12 +28,9 @@ class PathPattern(NamedTuple):
 
 
 def pattern_of(text: str, *, field: str, whole_directories: bool = False) -> PathPattern:
-    """Read a pattern.
+    """Read a pattern of the contract's ``field``.
 
-    Args:
-        text: As in the contract.
-        field: Its name there, for the refusal.
-        whole_directories: A directory that matches stands for everything below it.
+    With ``whole_directories`` a directory that matches stands for everything below it.
 
     Raises:
         ContractError: It is absolute, or leaves the workspace through ``..``.

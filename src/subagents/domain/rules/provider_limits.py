@@ -152,12 +152,7 @@ class Gate(Value, frozen=True):
 
 
 def refused(
-    gate: Gate | None,
-    *,
-    provider: str,
-    now_ms: int,
-    status: int | None,
-    retry_after_ms: int | None,
+    gate: Gate | None, *, provider: str, now_ms: int, status: int | None, retry_after_ms: int | None
 ) -> Gate:
     """The gate after a refusal ended an attempt; while it is closed it only gets more time."""
     # A provider can ask for days; a run waits six hours, so nothing is gained by a longer gate.

@@ -157,14 +157,8 @@ def in_place_of(
     All or nothing: a key of one place must not go to the address of another. A caller who has no
     login in its variables leaves the daemon's, and so does an agent whose own section has one.
 
-    Args:
-        environment: Of whoever called.
-        daemon: The daemon's variables.
-        configured: The agent's own ``env``, which is stronger than both.
-        passes: Whether the runtime lets a variable through.
-
-    Returns:
-        As ``over_daemons``.
+    ``passes`` says whether the runtime lets a variable through; all else is as in
+    ``over_daemons``.
     """
     theirs = {name: value for name, value in environment.provider.items() if passes(name)}
     if not any(map(is_login, theirs)) or any(passes(n) and is_login(n) for n in configured):

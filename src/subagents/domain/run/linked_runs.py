@@ -328,22 +328,15 @@ class Children(LinkedRuns[Child]):
 
 
 def as_list(value: object) -> object:
-    """How lists of other runs are written down: as JSON lists, as they always were.
-
-    Raises:
-        NotImplementedError: ``value`` is something else that has no form in JSON.
-    """
+    """How lists of other runs are written down: as JSON lists, as they always were."""
+    # NotImplementedError is what msgspec expects of a hook for anything else.
     if isinstance(value, LinkedRuns):
         return list(value)
     raise NotImplementedError(f"{type(value).__name__} is not written down")
 
 
 def from_list(kind: type, found: object) -> object:
-    """The reverse of ``as_list``.
-
-    Raises:
-        NotImplementedError: There is no such kind of list.
-    """
+    """The reverse of ``as_list``."""
     if kind is Children:
         return Children(msgspec.convert(found, list[Child]))
     if kind is Dependencies:

@@ -100,12 +100,7 @@ def about(
 
 
 def number(
-    description: str,
-    low: float,
-    high: float,
-    section: str = "",
-    *,
-    unit: Unit | None = None,
+    description: str, low: float, high: float, section: str = "", *, unit: Unit | None = None
 ) -> Meta:
     """Declare a number from ``low`` to ``high``."""
     return about(description, section, unit=unit, minimum=low, maximum=high)

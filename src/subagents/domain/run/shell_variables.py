@@ -4,7 +4,7 @@ Those of ``SHELL_VARIABLES`` for plain commands, those of ``PROVIDER_VARIABLES``
 of them each gets what its runtime passes on (``runtimes/provider_keys.py``).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 SHELL_VARIABLES: Final = (
@@ -38,15 +38,8 @@ def is_of_shell(name: str) -> bool:
 
 
 def shell_variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """``SHELL_VARIABLES`` as they are where a person calls; none in a worker of ours.
-
-    A worker has none to bring: it is an agent, and what it spawns has what the daemon gives.
-    """
-    if environ.get("SUBAGENTS_RUN_ID"):
-        return {}
-    found = {name: value for name, value in environ.items() if is_of_shell(name)}
-    # What is not text cannot be sent in a request.
-    return {name: value for name, value in found.items() if _is_text(value)}
+    """``SHELL_VARIABLES`` as they are where a person calls; none in a worker of ours."""
+    return _brought(environ, is_of_shell)
 
 
 def is_of_provider(name: str) -> bool:
@@ -56,13 +49,16 @@ def is_of_provider(name: str) -> bool:
 
 def provider_variables(environ: Mapping[str, str]) -> dict[str, str]:
     """``PROVIDER_VARIABLES`` as they are where a person calls; none in a worker of ours."""
+    return {name: value for name, value in _brought(environ, is_of_provider).items() if value}
+
+
+def _brought(environ: Mapping[str, str], is_meant: Callable[[str], bool]) -> dict[str, str]:
+    # A worker has none to bring: it is an agent, and what it spawns has what the daemon gives.
     if environ.get("SUBAGENTS_RUN_ID"):
         return {}
-    return {
-        name: value
-        for name, value in environ.items()
-        if is_of_provider(name) and value and _is_text(value)
-    }
+    found = {name: value for name, value in environ.items() if is_meant(name)}
+    # What is not text cannot be sent in a request.
+    return {name: value for name, value in found.items() if _is_text(value)}
 
 
 def is_login(name: str) -> bool:

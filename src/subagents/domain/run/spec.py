@@ -153,8 +153,7 @@ class Checks(Value, frozen=True, forbid_unknown_fields=True):
         bool, about("The worker must end with a completion report")
     ] = False
     commands: Annotated[
-        tuple[str, ...],
-        about("Must exit 0; if the operator allows it", maxItems=COMMANDS_MAX),
+        tuple[str, ...], about("Must exit 0; if the operator allows it", maxItems=COMMANDS_MAX)
     ] = ()
     must_change: Annotated[
         tuple[str, ...], about("Globs of which something changes", maxItems=PATHS_MAX)
@@ -251,8 +250,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
 
     task: Annotated[str, about("What to do, complete in itself", TASK, form="task", minLength=1)]
     label: Annotated[
-        str | None,
-        name("Short name that stands for its id", TASK, chars_max=LABEL_CHARS_MAX),
+        str | None, name("Short name that stands for its id", TASK, chars_max=LABEL_CHARS_MAX)
     ] = None
     agent_id: Annotated[str | None, name("Agent id, or auto", TASK)] = None
     model: Annotated[str | None, name("Model, where its runtime takes one", TASK)] = None
@@ -260,11 +258,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     run_timeout_seconds: Annotated[
         float | None,
         number(
-            "Deadline of each attempt; 0 = none",
-            0,
-            TIMEOUT_SECONDS_MAX,
-            LIMITS,
-            unit="seconds",
+            "Deadline of each attempt; 0 = none", 0, TIMEOUT_SECONDS_MAX, LIMITS, unit="seconds"
         ),
     ] = None
     cwd: Annotated[str | None, about("Directory; default the caller's", PLACEMENT, form="path")] = (
@@ -309,8 +303,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     ] = None
     retry_count: Annotated[int, number("Attempts after a failure", 0, RETRY_COUNT_MAX, RETRY)] = 0
     retry_delay: Annotated[
-        int,
-        number("Delay of the first retry", 0, RETRY_DELAY_MS_MAX, RETRY, unit="milliseconds"),
+        int, number("Delay of the first retry", 0, RETRY_DELAY_MS_MAX, RETRY, unit="milliseconds")
     ] = 1000
     retry_backoff: Annotated[Backoff, about("How the delay grows", RETRY)] = Backoff.EXPONENTIAL
     retry_on: Annotated[tuple[str, ...], names("Only errors with these texts", RETRY)] = ()
@@ -320,10 +313,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     ] = None
     verification: Annotated[
         Contract | None,
-        about(
-            "What must be true before it counts as done; say it in the task too",
-            CONTRACT,
-        ),
+        about("What must be true before it counts as done; say it in the task too", CONTRACT),
     ] = None
     completion_report: Annotated[bool, about("Ask for a structured report", CONTRACT)] = False
     progress_reporting: Annotated[bool, about("Ask for progress", TASK)] = False
@@ -338,17 +328,12 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     ] = 0
     tags: Annotated[tuple[str, ...], names("Words to find it by", TASK)] = ()
     isolation: Annotated[
-        Isolation,
-        about("worktree: its own; sandbox: sees only cwd", PLACEMENT),
+        Isolation, about("worktree: its own; sandbox: sees only cwd", PLACEMENT)
     ] = Isolation.NONE
     network: Annotated[Network | None, about("Default host; none in a sandbox", LIMITS)] = None
     idempotency_key: Annotated[
         str | None,
-        name(
-            "The same key within 24 h: the same run",
-            TASK,
-            chars_max=IDEMPOTENCY_KEY_CHARS_MAX,
-        ),
+        name("The same key within 24 h: the same run", TASK, chars_max=IDEMPOTENCY_KEY_CHARS_MAX),
     ] = None
     continues: Annotated[
         str | None,

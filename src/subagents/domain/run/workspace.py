@@ -109,11 +109,8 @@ class Remains(Value, frozen=True):
 def branch_of(run_id: RunId, label: str, *, has_folder: bool = True) -> str:
     """``subagents/<label>-<short id>``: unique, and readable in ``git branch``.
 
-    Args:
-        run_id: Of the run that works on it.
-        label: Of that run.
-        has_folder: False where git can keep none, because a branch is called ``subagents``; then
-            it is ``subagents-<label>-<short id>``.
+    Without a folder, where a branch is called ``subagents`` and git can keep none, it is
+    ``subagents-<label>-<short id>``.
     """
     return f"{BRANCHES}{'/' if has_folder else '-'}{worktree_name(run_id, label)}"
 
@@ -147,15 +144,12 @@ def summary(changes: Changes) -> str:
 
 
 def out_of_scope(changes: Changes, artifacts: Sequence[str], prefix: str) -> tuple[str, ...]:
-    """Changed files that the contract does not name, of those that are known by name.
+    """Changed files, of those that are known by name, that no path of the contract names.
 
-    Args:
-        changes: Of the run.
-        artifacts: Paths in its contract; one that names none says nothing of what is in scope.
-        prefix: Of the working directory below the repository's root: ``""`` or ``"sub/dir/"``.
+    ``prefix`` is the working directory below the repository's root: ``""`` or ``"sub/dir/"``.
     """
     if not artifacts:
-        return ()
+        return ()  # such a contract says nothing of what is in scope
     named = {f"{prefix}{path.removeprefix('./')}" for path in artifacts}
     return tuple(each.path for each in changes.changed if each.path not in named)
 

@@ -40,10 +40,7 @@ NO_REPLY: Final = "NO_REPLY"
 """A worker's whole text when it has nothing to say."""
 ANSWER_SUFFIX: Final = ":answer"
 """The end of the id of a message that tells a worker the answer to its notice."""
-SILENT_TEXTS: Final = {
-    "ANNOUNCE_SKIP": SkipReason.ANNOUNCE_SKIP,
-    NO_REPLY: SkipReason.SILENT,
-}
+SILENT_TEXTS: Final = {"ANNOUNCE_SKIP": SkipReason.ANNOUNCE_SKIP, NO_REPLY: SkipReason.SILENT}
 
 ESCALATION_SUFFIX: Final = ":escalation"
 _ENDINGS: Final = {
@@ -88,8 +85,7 @@ def announcement_text(run: Run, *, chars_max: int | None = None, by_tool: bool =
     Args:
         run: A settled one.
         chars_max: Of the result, of the report and of the error; None = as its agent is configured.
-        by_tool: Name the tool ``subagents`` and its parameters where the reader finds more, not
-            the command line.
+        by_tool: Say where the reader finds more by the tool ``subagents``, not by the command line.
     """
     outcome = run.outcome
     if outcome is None:

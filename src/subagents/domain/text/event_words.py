@@ -6,8 +6,7 @@ stream says most things itself); and its name as a moment of a span, where a tra
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final, TypeVar, assert_never
+from typing import Final, NamedTuple, TypeVar, assert_never
 
 from subagents.domain.run import effects, events, signals, spending
 from subagents.domain.run.linked_runs import Spent
@@ -50,8 +49,7 @@ F = TypeVar("F", bound=events.Fact)
 S = TypeVar("S", bound=signals.Signal)
 
 
-@dataclass(frozen=True, slots=True)
-class Texts:
+class Texts(NamedTuple):
     """How the texts of workers and callers stand inside a sentence."""
 
     whole: bool
@@ -73,8 +71,7 @@ BRIEF: Final = Texts(whole=False)
 WHOLE: Final = Texts(whole=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(NamedTuple):
     """One row: what an event says, and where else than in the timeline it is shown."""
 
     sentence: Callable[[events.Event, Run, Texts], str]
@@ -87,26 +84,14 @@ class Words:
 
 
 def sentence(event: events.Event, run: Run, texts: Texts = BRIEF) -> str:
-    """What the event says.
-
-    Args:
-        event: Of the run.
-        run: As it was after the event, or later.
-        texts: ``BRIEF`` or ``WHOLE``.
-    """
+    """What the event says of the run, which is as it was after the event, or later."""
     return WORDS[type(event)].sentence(event, run, texts)
 
 
 def journal_line(run: Run, seq: int, event: events.Event) -> OutputItem | None:
-    """The line in the transcript that only the journal knows: a start, a message, a verdict.
+    """The event's line in the transcript; None = it has none, as the worker's stream shows it.
 
-    Args:
-        run: As it was after the event, or later.
-        seq: The event's number; the event that ends the run has a line that says so.
-        event: Of the run.
-
-    Returns:
-        None = it has none, because the worker's stream shows it, or it is of no interest there.
+    The event that ended the run, as its number ``seq`` says, has a line in any case.
     """
     words = WORDS[type(event)]
     line = words.line

@@ -61,11 +61,8 @@ class ToolLine(NamedTuple):
 
 
 def tool_line(text: str) -> ToolLine | None:
-    """Read a tool's line; None = our own tools' lines, which have no sign.
-
-    Args:
-        text: ``❌ Bash (0.3s, exit 1)`` with the command on the next line.
-    """
+    """Read ``❌ Bash (0.3s, exit 1)``, and the command on the next line; None = it has no sign, as
+    the lines of our own tools."""
     found = _TOOL.match(text)
     if found is None:
         return None

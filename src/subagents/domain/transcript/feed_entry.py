@@ -42,14 +42,10 @@ class FeedDocument(Value, frozen=True):
 def feed_documents(
     run: Run, event: Event, *, number: int, seq: int, names: frozenset[str]
 ) -> tuple[FeedDocument, ...]:
-    """The documents of one journal entry that are wanted; the structured one comes first.
+    """The documents of one journal entry that are in ``names``; the structured one comes first.
 
-    Args:
-        run: As it is now, or was when the entry was written.
-        event: Of the entry.
-        number: Of the entry in the order of all runs.
-        seq: Of the entry within its run.
-        names: Which are wanted, of ``NAMES``.
+    ``number`` is the entry's in the order of all runs, ``seq`` that within its run. The run may be
+    as it is now, or as it was when the entry was written.
     """
     wanted: list[tuple[str, Document]] = []
     news = _news(run, event, seq)

@@ -1,14 +1,7 @@
 """What a worker is at."""
 
 import pytest
-from tests.domain.alerts.detectors.detector_inputs import (
-    context,
-    plan,
-    refused,
-    see,
-    text,
-    used,
-)
+from tests.domain.alerts.detectors.detector_inputs import context, plan, refused, see, text, used
 
 from subagents.domain.run.worker_output import LineType, OutputItem
 

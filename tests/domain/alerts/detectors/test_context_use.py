@@ -1,11 +1,7 @@
 """How full the context is."""
 
 import pytest
-from tests.domain.alerts.detectors.detector_inputs import (
-    context,
-    see,
-    texts,
-)
+from tests.domain.alerts.detectors.detector_inputs import context, see, texts
 
 
 @pytest.mark.requirement("detectors:context")

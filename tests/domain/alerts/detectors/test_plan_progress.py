@@ -1,11 +1,7 @@
 """Items of a worker's plan."""
 
 import pytest
-from tests.domain.alerts.detectors.detector_inputs import (
-    plan,
-    see,
-    texts,
-)
+from tests.domain.alerts.detectors.detector_inputs import plan, see, texts
 
 
 @pytest.mark.requirement("detectors:milestones")

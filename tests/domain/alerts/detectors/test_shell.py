@@ -2,12 +2,7 @@
 
 import pytest
 
-from subagents.domain.alerts.detectors.shell import (
-    Step,
-    here_document,
-    program_of,
-    steps_of,
-)
+from subagents.domain.alerts.detectors.shell import Step, here_document, program_of, steps_of
 
 
 @pytest.mark.requirement("detectors:commands")

@@ -1,13 +1,7 @@
 """Budgets by the reducer alone: what is used, what follows at the edges, what may be spawned."""
 
 import pytest
-from tests.builders import (
-    NOW_MS,
-    Life,
-    a_contract,
-    a_resolved,
-    in_phase,
-)
+from tests.builders import NOW_MS, Life, a_contract, a_resolved, in_phase
 from tests.domain.budget_lives import ABOVE, TOKENS, a_life, child_spends, use
 
 from subagents.domain.rules.budgets import budgets
@@ -22,18 +16,8 @@ from subagents.domain.run.effects import (
 )
 from subagents.domain.run.events import BudgetExhausted, ChildSpent, TimerFired
 from subagents.domain.run.linked_runs import Committed, Spent
-from subagents.domain.run.outcome import (
-    OK,
-    Outcome,
-    Reason,
-    Status,
-    Verdict,
-    VerificationState,
-)
-from subagents.domain.run.run import (
-    Phase,
-    StopCause,
-)
+from subagents.domain.run.outcome import OK, Outcome, Reason, Status, Verdict, VerificationState
+from subagents.domain.run.run import Phase, StopCause
 from subagents.domain.run.spec import Budget, OnFailure, RunSpec
 from subagents.domain.run.values import RunId
 

@@ -1,20 +1,12 @@
 """Whether children fit into what is left of the budgets above them."""
 
 import pytest
-from tests.builders import (
-    NOW_MS,
-    RUN,
-    Life,
-    a_resolved,
-)
+from tests.builders import NOW_MS, RUN, Life, a_resolved
 from tests.domain.budget_lives import ABOVE, TOKENS, a_life, use
 
 from subagents.domain.rules.budgets import reservations
 from subagents.domain.run.linked_runs import Child, Children, Committed
-from subagents.domain.run.run import (
-    BudgetState,
-    Run,
-)
+from subagents.domain.run.run import BudgetState, Run
 from subagents.domain.run.spec import Abilities, Budget, RunSpec
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.text.prompt import system_prompt

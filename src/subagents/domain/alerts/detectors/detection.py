@@ -71,15 +71,7 @@ def observe(
     rules: AlertRules,
     findings_of: FindingsOf,
 ) -> tuple[Watch, tuple[Alert, ...]]:
-    """Look at pieces that came together.
-
-    Args:
-        watch: What is known so far.
-        items: In order.
-        at_ms: When they were recorded.
-        rules: Of the run.
-        findings_of: What extensions find in a tool that ended.
-    """
+    """Look at pieces that came together, in their order, recorded ``at_ms``."""
     if not items:
         return watch, ()
     alerts: list[Alert] = []

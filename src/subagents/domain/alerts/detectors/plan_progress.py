@@ -21,12 +21,9 @@ _RANK: Final = {PlanStatus.PENDING: 0, PlanStatus.IN_PROGRESS: 1, PlanStatus.COM
 
 
 def look(watch: Watch, plan: Sequence[PlanItem], *, key: str) -> tuple[Watch, list[Alert]]:
-    """Compare a plan with the one before.
+    """Compare a plan with the one before; only its first ``ITEMS_MAX`` items count.
 
-    Args:
-        watch: Has the plan before.
-        plan: As written now; only its first ``ITEMS_MAX`` items count.
-        key: Of the first alert; more of them have a number behind it.
+    ``key`` is that of the first alert; more of them have a number behind it.
     """
     items = [each for each in plan[:ITEMS_MAX] if each.text.strip()]
     marks = tuple(PlanMark(checksum(_known_by(each.text)), each.status) for each in items)

@@ -60,11 +60,7 @@ def look_at_tool(
         kind=AlertKind.FAILURE_LOOP,
         text=f"🔁 {failures} consecutive {what} {times} — possibly stuck",
         key=key,
-        fields={
-            "consecutiveFailures": failures,
-            "lastTool": name,
-            "lastError": call.error,
-        },
+        fields={"consecutiveFailures": failures, "lastTool": name, "lastError": call.error},
     )
     return watch, (alert,)
 

@@ -253,16 +253,17 @@ def _is_over(budget: Budget, run: Run, at_ms: int) -> bool:
     own, reserve = spending.total_usage(run), run.budget.reserve
     if reserve is None:
         return False
-    limit, most, limit_ms = budget.max_tokens, budget.max_cost_usd, limit_ms_of(budget)
-    return (
-        (limit is not None and (spending.tokens(own) or 0) + reserve.tokens >= limit)
-        or (most is not None and (own.cost_usd or 0) + reserve.cost_usd >= most - DUST)
-        or (
-            limit_ms is not None
-            and run.times.started_at_ms is not None
-            and at_ms - run.times.started_at_ms >= limit_ms
-        )
-    )
+    tokens = (spending.tokens(own) or 0) + reserve.tokens
+    if is_reached(budget, tokens, (own.cost_usd or 0) + reserve.cost_usd):
+        return True
+    limit_ms, started_ms = limit_ms_of(budget), run.times.started_at_ms
+    return limit_ms is not None and started_ms is not None and at_ms - started_ms >= limit_ms
+
+
+def is_reached(budget: Budget, tokens: int, cost_usd: float) -> bool:
+    """Whether so much is all that a budget of tokens or cost allows."""
+    limit, most = budget.max_tokens, budget.max_cost_usd
+    return (limit is not None and tokens >= limit) or (most is not None and cost_usd >= most - DUST)
 
 
 def _alert(run: Run, most: Share, *, is_over: bool) -> tuple[Run, tuple[Alert, ...]]:

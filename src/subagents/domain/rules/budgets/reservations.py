@@ -64,11 +64,7 @@ COMMAND: Final = "command"
 
 
 def check(
-    above: Sequence[Run],
-    wanted: Sequence[Budget | None],
-    *,
-    now_ms: int,
-    counts_runs: bool = True,
+    above: Sequence[Run], wanted: Sequence[Budget | None], *, now_ms: int, counts_runs: bool = True
 ) -> None:
     """Refuse a spawn that the budgets above it have no room for.
 
@@ -209,9 +205,7 @@ def reserved(spec: RunSpec) -> Committed:
     """What a spawn takes from the budgets above, until the run itself reports more."""
     budget = spec.budget or Budget()
     return Committed(
-        tokens=budget.max_tokens or 0,
-        cost_usd=budget.max_cost_usd or 0,
-        runs=budget.max_runs or 1,
+        tokens=budget.max_tokens or 0, cost_usd=budget.max_cost_usd or 0, runs=budget.max_runs or 1
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from operator import add, sub
 from typing import Final, NamedTuple
 
-from subagents.domain.rules.budgets.budgets import DUST
+from subagents.domain.rules.budgets.budgets import is_reached
 from subagents.domain.rules.budgets.request_holds import Cap, Counted, ahead
 from subagents.domain.run import spending
 from subagents.domain.run.run import Run
@@ -97,10 +97,7 @@ def used_by(run: Run) -> Used:
 
 def is_spent(cap: SharedCap, used: Used) -> bool:
     """Whether nothing is left of it."""
-    limit, most = cap.limit.max_tokens, cap.limit.max_cost_usd
-    return (limit is not None and used.tokens >= limit) or (
-        most is not None and used.cost_usd >= most - DUST
-    )
+    return is_reached(cap.limit, used.tokens, used.cost_usd)
 
 
 def text(cap: SharedCap, used: Used) -> str:
