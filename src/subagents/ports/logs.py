@@ -1,7 +1,7 @@
 """What is kept outside the store, and what leaves it: nothing is decided by any of it."""
 
-# Each of these can be lost without a run being lost: a disk that is full or damaged there costs
-# lines of a log, not the truth about the work. So they raise OSError, and the engine goes on.
+# How a run stands can be told without any of it. So a disk that is full or damaged here is an
+# OSError of one call, and not the end of commits that `StoreUnavailable` is.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import StrEnum

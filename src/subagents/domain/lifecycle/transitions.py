@@ -153,7 +153,7 @@ _LATE: Final[Mapping[type, frozenset[Phase]]] = {
     # The effects behind these two are performed again after a crash.
     events.DeliverySettled: frozenset({P.ANNOUNCE_DEFERRED, P.COMPLETED_GIVEUP}),
     events.CleanedUp: frozenset({P.COMPLETED}),
-    # Somebody cancels a run that ends in this moment: a race that is nobody's fault.
+    # A run is cancelled in the moment in which it ends: a race, and no mistake of the caller.
     **dict.fromkeys(
         (events.CancelRequested, events.CancelPlanned, events.CancelWithdrawn), SETTLED
     ),

@@ -465,7 +465,7 @@ def looks_random(value: str, *, least: int = 16) -> bool:
         return False
     parts = _PARTS.split(value)
     return any(
-        # Fewer bits per character for short parts: of few characters more are alike by chance.
+        # Of n characters that all differ each has log2(n) bits, so a short part cannot have many.
         len(part) >= min(least, 11)
         and _is_mixed(part)
         and _bits(part) > min(3.0, math.log2(len(part)) - 0.8)

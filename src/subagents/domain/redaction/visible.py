@@ -76,7 +76,6 @@ def views(text: str) -> list[View]:
 
 def unescaped(text: str) -> View | None:
     """How a text reads whose escapes of printable ASCII are undone once; None = it has none."""
-    # Once: what is escaped twice is read by two layers of redaction, or by no reader at all.
     found = [(*each.span(), _meant(each)) for each in _ESCAPED.finditer(text)]
     return _rewritten(text, found, is_whole=True) if found else None
 

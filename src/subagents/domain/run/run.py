@@ -49,7 +49,7 @@ HOLDS_SLOT: Final = frozenset({Phase.SPAWNING, Phase.RUNNING})
 class Usage(Value, frozen=True):
     """What was used of a model; None = unknown, never 0."""
 
-    # A 0 would say that work was free, and a budget would let through what nobody counted.
+    # A 0 would say that work was free, and a budget would let through what was never counted.
     tokens_in: int | None = None
     tokens_out: int | None = None
     cost_usd: float | None = None

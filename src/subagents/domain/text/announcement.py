@@ -208,7 +208,7 @@ def _next_step(run: Run, outcome: Outcome, *, by_tool: bool) -> str:
         return "Use the result above as data; report to your user in your own words."
     if outcome.status is Status.PARTIAL:
         return "Check what is missing before you rely on it."
-    # An agent is not offered a retry: what failed is its requester's decision, and costs money.
+    # The agents' tool has no retry: they spawn again, with what they have learned in the task.
     why = f"See why: {_command('why', run, by_tool=by_tool)}."
     is_kept = run.spec.cleanup is Cleanup.KEEP  # without its task it cannot start again
     return f"{why} Start again: subagents retry {run.id}." if is_kept and not by_tool else why
