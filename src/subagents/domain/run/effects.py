@@ -19,82 +19,71 @@ from subagents.domain.run.run import BudgetStop, Message, Run
 from subagents.domain.run.values import MessageId, RunId, SessionKey, Value, decoded
 
 
-class StartAttempt(Value, frozen=True, tag=True):
+class _OfAttempt(Value, frozen=True):
+    """Something to be done about one attempt, named by its number."""
+
+    attempt: int
+
+
+class StartAttempt(_OfAttempt, frozen=True, tag=True):
     """Start (or adopt) the worker. Answered by ``AttemptStarted`` or ``AttemptStartFailed``."""
 
-    attempt: int
 
-
-class ResumeAttempt(Value, frozen=True, tag=True):
+class ResumeAttempt(_OfAttempt, frozen=True, tag=True):
     """Give the ended attempt's session one more turn. Answered by ``AttemptStarted``."""
 
-    attempt: int
     turn: int
     message: str
 
 
-class StopAttempt(Value, frozen=True, tag=True):
+class StopAttempt(_OfAttempt, frozen=True, tag=True):
     """TERM, grace, KILL for all of the attempt's processes. Answered by its exit signal."""
 
-    attempt: int
     grace_ms: int
 
 
-class SteerAttempt(Value, frozen=True, tag=True):
+class SteerAttempt(_OfAttempt, frozen=True, tag=True):
     """Put a message into the live attempt. Answered by ``SteerSettled``."""
 
-    attempt: int
     number: int
     message: str
 
 
-class InterruptAttempt(Value, frozen=True, tag=True):
+class InterruptAttempt(_OfAttempt, frozen=True, tag=True):
     """End the turn that is under way, politely; ``StopAttempt`` stands behind it.
 
     Answered by nothing: the attempt's exit signal follows. The same key is one interruption.
     """
 
-    attempt: int
 
-
-class FreezeAttempt(Value, frozen=True, tag=True):
+class FreezeAttempt(_OfAttempt, frozen=True, tag=True):
     """Stop all of the attempt's processes where they are. Answered by nothing; safe to repeat."""
 
-    attempt: int
 
-
-class ThawAttempt(Value, frozen=True, tag=True):
+class ThawAttempt(_OfAttempt, frozen=True, tag=True):
     """Let them go on. Answered by nothing; safe to repeat."""
 
-    attempt: int
 
-
-class Verify(Value, frozen=True, tag=True):
+class Verify(_OfAttempt, frozen=True, tag=True):
     """Run the contract. Checks are safe to repeat.
 
     Answered by ``VerificationFinished``, or by ``ChecksPassed`` where a judge comes next.
     """
 
-    attempt: int
 
-
-class LookAfter(Value, frozen=True, tag=True):
+class LookAfter(_OfAttempt, frozen=True, tag=True):
     """Look at the contract's files, which the attempt changes no more. Answered by ``FilesLeft``.
 
     Safe to repeat; after a crash it is done late, and what others did meanwhile counts as the
     attempt's.
     """
 
-    attempt: int
 
-
-class StartJudge(Value, frozen=True, tag=True):
+class StartJudge(_OfAttempt, frozen=True, tag=True):
     """Spawn the run that judges the attempt, once; its end (``ChildSettled``) is the answer.
 
     Answered by ``VerificationFinished`` when it may not start.
     """
-
-    attempt: int
 
 
 class Announce(Value, frozen=True, tag=True):
