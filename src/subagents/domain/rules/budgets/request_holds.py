@@ -200,7 +200,7 @@ def _limit(budget: Budget | None, *, is_tokens: bool) -> float | None:
 def _cap(holder: Run, run: Run, limit: float, own: _Own, *, is_tokens: bool) -> Cap:
     at = 0 if is_tokens else 1
     promised = spending.promised(holder)
-    # The request replaces what the attempt holds now: its part is taken out and put in anew.
+    # The request replaces what the attempt holds now: that is taken out, its own need put in.
     gone = (promised.tokens if is_tokens else promised.cost_usd) - own.before[at] + own.after[at]
     spent = _amounts(spending.spent(holder))[at] + own.ahead[at]
     reserve = holder.budget.reserve
