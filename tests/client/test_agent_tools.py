@@ -14,8 +14,8 @@ from subagents import (
     Orchestrator,
     UsageError,
 )
-from subagents.api.tools.tool_registry import REQUESTER_TOOLS
 from subagents.api.tools.tool_arguments import ACTIONS
+from subagents.api.tools.tool_registry import REQUESTER_TOOLS
 from subagents.client.agent_tools import Tools
 from subagents.text import camel
 

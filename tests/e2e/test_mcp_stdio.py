@@ -24,8 +24,7 @@ from tests.e2e.bridge_client import (
 from tests.e2e.live_home import BOUND_S, LiveHome, live_home, until
 
 from subagents.api.tools.repeatable import REPEATABLE_TOOLS
-from subagents.api.tools.tool_registry import REQUESTER_TOOLS
-from subagents.api.tools.tool_registry import TOOLS
+from subagents.api.tools.tool_registry import REQUESTER_TOOLS, TOOLS
 from subagents.config.paths import session_name
 from subagents.domain.run.events import AnnouncementConsumed
 from subagents.unread import unread_bytes
