@@ -40,7 +40,7 @@ def test_without_an_offset_the_newest_lines_come_and_behind_a_cursor_the_oldest(
 def test_a_search_for_tool_use_alone_means_the_calls_of_tools() -> None:
     assert query(grep="tool_use", limit=10) == LogQuery(types=(LineType.TOOL,), limit=10)
     assert query(grep="tool_use|x").grep == "tool_use|x"
-    assert query(grep="tool_use", types="text").grep == "tool_use"
+    assert query(grep="tool_use", type="text").grep == "tool_use"
 
 
 @pytest.mark.requirement("log:refusals")
@@ -51,8 +51,8 @@ def test_a_search_for_tool_use_alone_means_the_calls_of_tools() -> None:
         ({"since": "400d"}, "since must be at most 365d"),
         ({"since": "2026-13-40"}, "since must be a duration"),
         ({"since": ""}, "since must be a duration"),
-        ({"types": "toool"}, 'not "toool": did you mean "tool"?'),
-        ({"types": "tool,"}, "type must be"),
+        ({"type": "toool"}, 'not "toool": did you mean "tool"?'),
+        ({"type": "tool,"}, "type must be"),
         ({"grep": ""}, "grep must have 1 to 1000 characters"),
         ({"grep": "x" * 1001}, "grep must have 1 to 1000 characters"),
         ({"tail": 1, "offset": 1}, "tail and offset exclude each other"),
