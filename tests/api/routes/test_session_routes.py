@@ -480,12 +480,17 @@ def test_a_worker_writes_into_no_thread(tmp_path: Path) -> None:
 @pytest.mark.requirement("sessions:deadline-warning")
 def test_near_its_deadline_a_worker_is_told_to_finish_and_report(tmp_path: Path) -> None:
     async def scenario(home: Home) -> None:
-        late = (await home.spawn("late"))["runId"]
-        await ended(home, late)
-        why = str(await home.ok("GET", f"/v1/runs/{late}/why"))
+        # A tenth of this is between the warning and the deadline, which a busy machine may take.
+        late = (await home.spawn("late", runTimeoutSeconds=3))["runId"]
         runtime = home.services.engine.adapters.runtimes["scripted"]
         assert isinstance(runtime, ScriptedRuntime)
-        (warning,) = runtime._attempts[AttemptId(f"{late}#1")].messages.values()
+        await home.until_phase(late, "running")
+        messages = runtime._attempts[AttemptId(f"{late}#1")].messages
+        await until(lambda: bool(messages))
+        (warning,) = messages.values()
+        await home.ok("POST", f"/v1/runs/{late}/cancel", {})
+        await ended(home, late)
+        why = str(await home.ok("GET", f"/v1/runs/{late}/why"))
 
         assert "was warned of its deadline" in why
         assert "message 1 reached the worker" in why
