@@ -266,7 +266,7 @@ def flag_in(query: Mapping[str, str], name: str) -> bool:
 # -- answering ----------------------------------------------------------------------------------
 
 
-def answer(document: msgspec.Struct, *, status: int = 200) -> Response:
+def answer(document: msgspec.Struct | Mapping[str, object], *, status: int = 200) -> Response:
     """An answer of the wire, as JSON."""
     content = msgspec.json.encode(document)
     return Response(content, status_code=status, media_type="application/json")

@@ -29,7 +29,6 @@ from subagents.api.routes import (
     event_routes,
     inbox_routes,
     run_routes,
-    schedule_routes,
     session_routes,
     spawn_routes,
     tool_routes,
@@ -49,7 +48,6 @@ CLIENT_GONE: Final = 499
 CORE: Final = (
     *(
         spawn_routes,
-        schedule_routes,
         run_routes,
         artifact_routes,
         session_routes,

@@ -37,7 +37,6 @@ from subagents.api.wire import (
     log_answers,
     message_answers,
     run_answers,
-    schedule_answers,
     usage_answers,
 )
 from subagents.api.wire import requests as wire
@@ -84,17 +83,6 @@ CORE: Final[Mapping[tuple[str, str], Operation]] = {
         status=201,
         headers=("Idempotency-Key",),
         answers=(run_answers.PlanReceipt,),
-    ),
-    ("POST", "/v1/schedules"): Operation(
-        body=wire.ScheduleBody, status=201, answers=(schedule_answers.ScheduleRow,)
-    ),
-    ("GET", "/v1/schedules"): Operation(answers=(schedule_answers.SchedulePage,)),
-    ("GET", "/v1/schedules/{sel}"): Operation(answers=(schedule_answers.ScheduleRow,)),
-    ("DELETE", "/v1/schedules/{sel}"): Operation(answers=(schedule_answers.ScheduleRow,)),
-    ("POST", "/v1/schedules/{sel}/pause"): Operation(answers=(schedule_answers.ScheduleRow,)),
-    ("POST", "/v1/schedules/{sel}/resume"): Operation(answers=(schedule_answers.ScheduleRow,)),
-    ("POST", "/v1/schedules/{sel}/run"): Operation(
-        status=201, answers=(schedule_answers.ScheduleStart,)
     ),
     ("POST", "/v1/runs/{sel}/retry"): Operation(status=201, answers=(run_answers.SpawnReceipt,)),
     ("GET", "/v1/runs"): Operation(query=run_routes.LIST, answers=(run_answers.RunPage,)),
