@@ -51,7 +51,7 @@ LATE_MS: Final = 60_000
 """A time that is further in the past was missed: nothing could be started then."""
 SET_BACK_MS: Final = 3 * 3_600_000
 AGAIN_MS: Final = 60_000
-"""After the store could take no new runs."""
+"""The time until the next try, where the store could take no new runs."""
 TEXT_CHARS_MAX: Final = 500
 ID_MARK: Final = "s-"
 
@@ -65,7 +65,7 @@ class Schedules(Part):
         self._off_loop, self._clock = engine.adapters.off_loop, engine.adapters.clock
         self._environments = engine.adapters.environments
         self._live: dict[ScheduleId, Schedule] = {}
-        """As they are with the next commit."""
+        """The schedules as they are with the next commit."""
         self._published: dict[ScheduleId, Schedule] = {}
         self._due: dict[ScheduleId, int | None] = {}
         self._not_before: dict[ScheduleId, int] = {}
