@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 GROUP: Final = "subagents.extensions"
 OWN: Final = (
-    *("plans", "mcp_tasks", "acp", "claude", "codex", "llm"),
+    *("plans", "schedules", "mcp_tasks", "acp", "claude", "codex", "llm"),
     *("cluster", "web", "supervisor", "a2a", "ag_ui"),
     *("notifications", "telemetry"),
     "detectors",
@@ -33,6 +33,7 @@ NOTHING: Final = MappingProxyType(dict[Any, Any]())
 Hook: TypeAlias = Literal[
     "detectors",
     "plan_files",
+    "parts",
     "mcp",
     "middleware",
     "listeners",
@@ -43,6 +44,7 @@ Hook: TypeAlias = Literal[
     "storage",
     "node",
     "checks",
+    "diagnostics",
 ]
 
 
@@ -86,6 +88,8 @@ class Extension(NamedTuple):
     """Modules with ``ROUTES``. Those that have ``OPERATIONS``, too, are in the OpenAPI document;
     the others speak protocols that something else describes.
     """
+    parts: str = ""
+    """``(Engine) → Part``: what is done beside the engine's own parts (``engine.engine.Part``)."""
     mcp: str = ""
     """``(Services, Mapping[str, Method]) → Mapping[str, Method]``: methods of ``/mcp``, new ones or
     in place of those given, which are the core's with what extensions before this one made of them.
@@ -116,6 +120,8 @@ class Extension(NamedTuple):
     checks: str = ""
     """``(Paths, diagnostics | None) → Iterable[Check]``: what ``doctor`` looks at. The diagnostics
     are the daemon's, where one answers."""
+    diagnostics: str = ""
+    """``(Services) → object``: a field of ``GET /v1/diagnostics``, of the extension's name."""
 
 
 class Refused(NamedTuple):

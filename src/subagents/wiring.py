@@ -20,12 +20,11 @@ from subagents.config.settings import DaemonSettings, Settings
 from subagents.config.user_config import UserConfig
 from subagents.couriers.steer_courier import SteerCourier
 from subagents.domain.run.values import AttemptId
-from subagents.engine.engine import Adapters, Engine
+from subagents.engine.engine import Adapters, Engine, SettingsOf
 from subagents.engine.kernel import ownership
 from subagents.engine.kernel.ledger import CommitListener
 from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads, on_own_loop
-from subagents.engine.schedules.schedules import SettingsOf
 from subagents.engine.verification.command_sandbox import CommandSandbox
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import Fenced
@@ -122,7 +121,7 @@ def build_node(
         paths: The state directory.
         config: Without a project file: what the daemon itself is set to, couriers too.
         settings_now: The same as it is later, for what need not stay; None = it stays.
-        load_config: For what schedules start; None = ``config``, wherever that is.
+        load_config: For spawns that no caller makes; None = ``config``, wherever that is.
     """
     clock = SystemClock()
     off_loop = DaemonThreads("store", threads_max=STORE_THREADS)

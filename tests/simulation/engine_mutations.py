@@ -54,9 +54,8 @@ from subagents.engine.runs.spawn import Receipt, Spawner
 from subagents.engine.runs.spawn_call import NOTHING_BESIDE
 from subagents.engine.runs.sweep import Sweep
 from subagents.engine.runs.timers import Timers
-from subagents.engine.schedules.due_times import next_due
-from subagents.engine.schedules.schedules import Schedules
 from subagents.errors import StoreUnavailable
+from subagents.extensions.schedules.schedules import Schedules
 from subagents.ports import TOKEN_VARIABLE, Batch, OutboxEntry, RunFilter
 from subagents.store.sqlite.sqlite_store import SqliteStore
 
@@ -739,16 +738,12 @@ def decides_times_after_their_runs_are_stored(patch: pytest.MonkeyPatch) -> None
 @mutation
 def forgets_what_was_decided(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
-        def load(self: Any, found: Any) -> None:
-            original(self, found)
-            self._live = {
-                k: replace(s, decided_to_ms=s.created_at_ms) for k, s in self._live.items()
-            }
-            self._due = {each: next_due(schedule) for each, schedule in self._live.items()}
+        def join(self: Any, found: Any) -> None:
+            original(self, [replace(each, decided_to_ms=each.created_at_ms) for each in found])
 
-        return load
+        return join
 
-    wrap(patch, Schedules, "load", make)
+    wrap(patch, Schedules, "_join", make)
 
 
 # -- sweeping and reading ------------------------------------------------------------------------

@@ -19,8 +19,8 @@ from subagents.domain.schedules.schedule import (
     ScheduleId,
 )
 from subagents.engine.engine import Engine
-from subagents.engine.schedules.schedules import SET_BACK_MS
 from subagents.errors import SubagentsError
+from subagents.extensions.schedules.schedules import SET_BACK_MS, Schedules
 from subagents.ports import Batch
 
 T = TypeVar("T")
@@ -154,7 +154,7 @@ class ScheduleTalk:
         rng = self._rng
         wanted = self._wanted()
         while True:
-            added = await self._try(lambda engine: engine.schedules.add(wanted, replaces=True))
+            added = await self._try(lambda engine: Schedules.of(engine).add(wanted, replaces=True))
             if added is not None:
                 break
             await asyncio.sleep(1 + rng.random())
@@ -202,14 +202,14 @@ class ScheduleTalk:
 
 
 async def _all(engine: Engine) -> tuple[Schedule, ...]:
-    return engine.schedules.all
+    return Schedules.of(engine).all
 
 
 async def _removed(engine: Engine) -> None:
-    for each in engine.schedules.all:
-        await engine.schedules.remove(each.id)
+    for each in Schedules.of(engine).all:
+        await Schedules.of(engine).remove(each.id)
 
 
 async def _acted(engine: Engine, act: str) -> None:
-    for each in engine.schedules.all:
-        await getattr(engine.schedules, act)(each.id)
+    for each in Schedules.of(engine).all:
+        await getattr(Schedules.of(engine), act)(each.id)

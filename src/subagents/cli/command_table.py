@@ -15,18 +15,6 @@ CORE: Final = {
     "Delegate": (
         Command("run", "runs.submission:run", "Run a task, wait for it and print its result", True),
         Command("spawn", "runs.submission:spawn", "Start a run and print its id", True),
-        Command(
-            "schedule add",
-            "schedules.schedule_commands:add",
-            "Start a task or plan at its times",
-            spawns=True,
-        ),
-        Command("schedule list", "schedules.schedule_commands:list_", "List schedules"),
-        Command("schedule show", "schedules.schedule_commands:show", "Show a schedule's times"),
-        Command("schedule run-now", "schedules.schedule_commands:run_now", "Start its work now"),
-        Command("schedule pause", "schedules.schedule_commands:pause", "Let it start nothing"),
-        Command("schedule resume", "schedules.schedule_commands:resume", "Let it go on"),
-        Command("schedule remove", "schedules.schedule_commands:remove", "Remove a schedule"),
         Command("continue", "runs.session_commands:continue_", "Continue an ended run's session"),
         Command("attach", "runs.attach:attach", "Follow a session and type into it"),
         Command("wait", "runs.receiving:wait", "Wait for runs and print their results"),
@@ -94,7 +82,6 @@ CORE: Final = {
 }
 """The core's, by their heading in the overview; their functions are below ``subagents.cli``."""
 CORE_PARENTS: Final = {
-    "schedule": "Start work at its times: every night, every 15 minutes",
     "agents": "Look at the configured agents",
     "secret": "Keep secrets for workers: `--env NAME=secret:NAME`",
     "config": "Look at the configuration and trust project files",

@@ -8,16 +8,17 @@ process took the store over it ends all that acts and says so: its workers are t
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol
 
+from subagents import extension
 from subagents.config.programs.scope_probes import Proof
 from subagents.config.settings import Settings
 from subagents.domain.redaction.redact_events import secrets_of
 from subagents.domain.run.run import Phase, Run
-from subagents.domain.run.values import AttemptId, RunId, Value
+from subagents.domain.run.values import AttemptId, RunId, SessionKey, Value
 from subagents.engine.attempts.judges import Judges
 from subagents.engine.attempts.placement import Placement
 from subagents.engine.attempts.provider_gate import ProviderGates, ProviderOf, own_provider
@@ -57,7 +58,6 @@ from subagents.engine.runs.spawn import Spawner
 from subagents.engine.runs.surroundings import Surroundings
 from subagents.engine.runs.sweep import Orphans, Sweep
 from subagents.engine.runs.timers import Timers
-from subagents.engine.schedules.schedules import Schedules, SettingsOf
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import Fenced, StoreUnavailable, UsageError
 from subagents.ports import (
@@ -85,6 +85,15 @@ log = logging.getLogger(__name__)
 
 RECOVER_S: Final = 1.0
 """The pause between two tries whether the store can be written again."""
+
+SettingsOf = Callable[[str], Awaitable[Settings]]
+"""The configuration that is effective in a directory now.
+
+Raises:
+    ConfigError: It is wrong.
+"""
+HasSession = Callable[[SessionKey], Awaitable[bool]]
+"""Whether what a session stores is this daemon's."""
 
 
 class Recovery(Value, frozen=True):
@@ -182,6 +191,40 @@ class Sharing(Protocol):
         """What takes part; ``memory`` is held by whoever loads runs, or gives some back."""
 
 
+class Part:
+    """What an extension does beside the engine's own parts; this one does nothing.
+
+    It is made after the parts that answer calls, and calls them by their names. It hears of commits
+    by ``Ledger.on_commit`` and of steps of the clock by ``Timers.on_step``; ``Engine.keep`` runs
+    its tasks. What it stores belongs to sessions: like their runs it is this daemon's or another's.
+    """
+
+    @property
+    def sessions(self) -> frozenset[SessionKey]:
+        """The sessions of which something is in memory."""
+        return frozenset()
+
+    async def read(self, has: HasSession) -> Callable[[], None]:  # noqa: ARG002 - nothing is stored
+        """Read what is stored for the sessions that ``has`` says are this daemon's.
+
+        What it returns takes that into memory, where ``leave`` left nothing of these sessions. It
+        is called in the step in which their runs come to memory, too, or never.
+        """
+        return lambda: None
+
+    def leave(self, sessions: Collection[SessionKey]) -> None:
+        """Forget what is in memory of these: another daemon has it, or it is read again."""
+
+    def keeps(self, name: str) -> bool:  # noqa: ARG002 - it keeps none
+        """Whether variables kept under this name are its own and in use; from any thread."""
+        return False
+
+    @property
+    def upcoming(self) -> Sequence[tuple[int, str]]:
+        """What it starts next, in any order: when, in ms since 1970, and what that is called."""
+        return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adapters:
     """Everything an engine has from outside; ``wiring`` names the real ones."""
@@ -237,7 +280,7 @@ class Adapters:
     proof_of: ProofOf = lambda _agent_id, _agent: Proof()
     """What probes found of agents' programs; by default nothing, for workers that are none."""
     settings_of: SettingsOf | None = None
-    """The configuration for what schedules start; None = ``settings``, wherever that is."""
+    """The configuration for spawns that no caller makes; None = ``settings``, everywhere."""
     extend_work: Callable[[int], None] = lambda _until_ms: None
     """See ``Ownership``: lets this node's workers live until then."""
     taking: Callable[[], Coroutine[Any, Any, None]] | None = None
@@ -347,15 +390,8 @@ class Engine:
         """What rows need in addition to their runs; made for each answer."""
         self.queries = Queries(kernel, self.mailbox, self.recorder, quarantine)
         self.feed = Feed(kernel)
-        self.timers = Timers(
-            kernel,
-            backs_off=self.provider_gates.is_backing_off,
-            on_step=(
-                self.provider_gates.clock_stepped,
-                self.recorder.clock_stepped,
-                lambda by_ms: self.schedules.clock_stepped(by_ms),  # noqa: PLW0108 - made below
-            ),
-        )
+        self.timers = Timers(kernel, backs_off=self.provider_gates.is_backing_off)
+        self.timers.on_step(self.provider_gates.clock_stepped, self.recorder.clock_stepped)
         self.emergency_stops = EmergencyStops(kernel, self.timers, runtime_of)
         self.alert_history = AlertHistory(kernel, self.queries.these, self.recorder.concerns)
         self.control = Control(kernel, self.queries, self.emergency_stops)
@@ -374,17 +410,10 @@ class Engine:
             passes_provider=adapters.passes_provider,
         )
         self.sessions = Sessions(kernel, self.queries, self.control, self.spawner)
-        self.schedules = Schedules(
-            kernel,
-            ids=adapters.ids,
-            queries=self.queries,
-            spawner=self.spawner,
-            control=self.control,
-            mailbox=self.mailbox,
-            settings_of=adapters.settings_of or _always(settings),
-            environments=adapters.environments,
-            begin=lambda: self._tasks.keep(self.schedules.run, "schedules", self._clock),
-        )
+        self.settings_of = adapters.settings_of or _always(settings)
+        """What a spawn in a directory goes by that no caller makes."""
+        self.parts: Mapping[str, Part] = dict(extension.made("parts", self))
+        """Those of extensions, by their names."""
         self.sweep = Sweep(
             kernel,
             queries=self.queries,
@@ -399,7 +428,7 @@ class Engine:
             settings=settings,
             orphans=adapters.orphans,
             environments=adapters.environments,
-            keeps=self.schedules.keeps,
+            keeps=lambda name: any(part.keeps(name) for part in self.parts.values()),
             tidy_logs=adapters.tidy_logs,
             artifacts=self.artifacts,
         )
@@ -425,7 +454,6 @@ class Engine:
             self.questions.on_commit,
             self.reports.on_commit,
             self.timers.on_commit,
-            self.schedules.on_commit,
             self.supervisor.on_commit,
             self.provider_gates.on_commit,
             self.request_desk.on_commit,
@@ -498,8 +526,7 @@ class Engine:
             await self.partitions.load()
             await self.spawner.keys.load()
             await self.shared_spending.load()
-            stored = await self._off_loop(self._store.load_schedules)
-            self.schedules.load([e for e in stored if await self.partitions.has(e.requester)])
+            found = [(part, await part.read(self.partitions.has)) for part in self.parts.values()]
             await self.recorder.pause()
             # Last, and nothing is awaited after it: from here on calls are served again.
             outbox = await ledger.load(self.adapters.owner, self._epoch)
@@ -528,7 +555,13 @@ class Engine:
                 self._tasks.keep(work, name, self._clock)
             if self.permit_desk is not None:
                 self._tasks.keep(self.permit_desk.run, "permits", self._clock)
-            self.schedules.begin_if_needed()
+            for part, take in found:
+                part.leave(part.sessions)
+                take()
+
+    def keep(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> asyncio.Task[None]:
+        """Let work that never ends by itself go on as long as what is in memory holds."""
+        return self._tasks.keep(work, name, self._clock)
 
     async def stop(self) -> None:
         """End all tasks and close the store; workers that can outlive us go on."""

@@ -306,7 +306,7 @@ def whole_number(name: str, text: str, *, low: int = 0, high: int) -> int:
 # -- answering ----------------------------------------------------------------------------------
 
 
-def answer(document: msgspec.Struct, *, status: int = 200) -> Response:
+def answer(document: msgspec.Struct | Mapping[str, object], *, status: int = 200) -> Response:
     """An answer of the wire, as JSON."""
     content = msgspec.json.encode(document)
     return Response(content, status_code=status, media_type="application/json")

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from subagents.api.answers.schedule_building import rows as schedule_rows
+from subagents import extension
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, query_of, require_operator
 from subagents.api.calls.operation import Operation, routes
@@ -128,37 +129,35 @@ async def diagnostics(request: Request) -> Response:
     database = services.database
     problems = await services.off_loop(database.check)
     size, free = await services.off_loop(lambda: (database.size_bytes(), services.free_bytes()))
-    return answer(
-        made(
-            Diagnostics,
-            daemon_pid=services.info.pid,
-            uptime_seconds=max(services.now_ms() - services.info.started_at_ms, 0) // 1000,
-            open_runs=len(services.engine.queries.open_runs),
-            live_attempts=services.engine.supervisor.live_attempts,
-            recoveries=services.engine.recoveries,
-            set_aside=await services.engine.queries.set_aside(),
-            database=DatabaseState(path=database.place, bytes=size, problems=list(problems)),
-            disk=DiskState(free_bytes=free),
-            log=str(services.paths.log_file),
-            telemetry=_telemetry(services),
-            notifications=channels_of(services),
-            socket=str(services.paths.socket),
-            supervisor_socket=str(services.paths.supervisor_socket),
-            started_by=os.environ.get(STARTED_BY),
-            # Names only: the values are secrets.
-            login_variables=sorted(filter(is_login, provider_variables(os.environ))),
-            http_url=services.tcp.url,
-            attempts_dir=str(services.paths.attempts_dir),
-            degraded=services.refusing,
-            orphans=_orphans(await services.engine.sweep.orphans()),
-            containment=await services.off_loop(services.containment),
-            refusals=await _refusals(services),
-            lanes=_lanes(services),
-            budgets=_budgets(services),
-            schedules=schedule_rows(services.engine.schedules),
-            node=services.node,
-        )
+    found = made(
+        Diagnostics,
+        daemon_pid=services.info.pid,
+        uptime_seconds=max(services.now_ms() - services.info.started_at_ms, 0) // 1000,
+        open_runs=len(services.engine.queries.open_runs),
+        live_attempts=services.engine.supervisor.live_attempts,
+        recoveries=services.engine.recoveries,
+        set_aside=await services.engine.queries.set_aside(),
+        database=DatabaseState(path=database.place, bytes=size, problems=list(problems)),
+        disk=DiskState(free_bytes=free),
+        log=str(services.paths.log_file),
+        telemetry=_telemetry(services),
+        notifications=channels_of(services),
+        socket=str(services.paths.socket),
+        supervisor_socket=str(services.paths.supervisor_socket),
+        started_by=os.environ.get(STARTED_BY),
+        # Names only: the values are secrets.
+        login_variables=sorted(filter(is_login, provider_variables(os.environ))),
+        http_url=services.tcp.url,
+        attempts_dir=str(services.paths.attempts_dir),
+        degraded=services.refusing,
+        orphans=_orphans(await services.engine.sweep.orphans()),
+        containment=await services.off_loop(services.containment),
+        refusals=await _refusals(services),
+        lanes=_lanes(services),
+        budgets=_budgets(services),
+        node=services.node,
     )
+    return answer({**msgspec.to_builtins(found), **dict(extension.made("diagnostics", services))})
 
 
 def _lanes(services: Services) -> list[LaneState]:

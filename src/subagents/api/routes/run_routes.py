@@ -15,7 +15,6 @@ from subagents.api.answers import (
     run_building,
 )
 from subagents.api.answers import status as statuses
-from subagents.api.answers.schedule_building import next_times
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import (
     answer,
@@ -43,6 +42,7 @@ from subagents.api.wire.event_answers import Timeline, TimelineEvent, Why
 from subagents.api.wire.log_answers import LogPage, LogSummary
 from subagents.api.wire.parameters import flag, number, word
 from subagents.api.wire.run_answers import (
+    NextTime,
     RunDetail,
     RunForest,
     RunNode,
@@ -55,9 +55,11 @@ from subagents.api.wire.run_answers import (
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, replace
 from subagents.engine.runs.queries import TREE_NODES_MAX
+from subagents.text import iso
 
 OFFSET_MAX: Final = 10**9
 RESULT_OFFSET_MAX: Final = 2**40
+NEXT_MAX: Final = 3
 LIST: Final = (
     *SEARCH,
     word("tree", "Only this run and those below it."),
@@ -122,9 +124,15 @@ async def list_runs(request: Request) -> Response:
             limit=where.limit,
             offset=where.offset,
             set_aside=[each.name for each in aside],
-            scheduled=next_times(services.engine.schedules) if caller.is_operator else [],
+            scheduled=_next_times(services) if caller.is_operator else [],
         )
     )
+
+
+def _next_times(services: Services) -> list[NextTime]:
+    parts = services.engine.parts.values()
+    due = sorted(each for part in parts for each in part.upcoming)
+    return [NextTime(name=name, next_at=iso(due_ms)) for due_ms, name in due[:NEXT_MAX]]
 
 
 async def show(request: Request) -> Response:

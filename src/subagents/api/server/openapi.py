@@ -26,13 +26,11 @@ from subagents.api.routes import (
     event_routes,
     inbox_routes,
     run_routes,
-    schedule_routes,
     session_routes,
     spawn_routes,
     tool_routes,
 )
 from subagents.api.wire import requests as wire
-from subagents.api.wire import schedule_answers
 from subagents.api.wire.field_docs import field_docs
 from subagents.api.wire.parameters import Parameter
 from subagents.api.wire.wire_struct import WireStruct
@@ -49,7 +47,6 @@ REF: Final = "#/components/schemas/{name}"
 
 CORE: Final = (
     spawn_routes,
-    schedule_routes,
     run_routes,
     artifact_routes,
     session_routes,
@@ -60,19 +57,6 @@ CORE: Final = (
     event_routes,
 )
 """The core's modules of routes, in the order in which their routes are tried."""
-SCHEDULES: Final = {
-    ("POST", "/v1/schedules"): Operation(
-        body=wire.ScheduleBody, status=201, answers=(schedule_answers.ScheduleRow,)
-    ),
-    ("GET", "/v1/schedules"): Operation(answers=(schedule_answers.SchedulePage,)),
-    ("GET", "/v1/schedules/{sel}"): Operation(answers=(schedule_answers.ScheduleRow,)),
-    ("DELETE", "/v1/schedules/{sel}"): Operation(answers=(schedule_answers.ScheduleRow,)),
-    ("POST", "/v1/schedules/{sel}/pause"): Operation(answers=(schedule_answers.ScheduleRow,)),
-    ("POST", "/v1/schedules/{sel}/resume"): Operation(answers=(schedule_answers.ScheduleRow,)),
-    ("POST", "/v1/schedules/{sel}/run"): Operation(
-        status=201, answers=(schedule_answers.ScheduleStart,)
-    ),
-}
 
 PATH_WORDS: Final[Mapping[str, str]] = {
     "sel": "A run: its id, a unique beginning of it, its label, a session key, or `last`.",
@@ -89,7 +73,6 @@ def operations() -> Mapping[tuple[str, str], Operation]:
     more = (getattr(module, "OPERATIONS", {}) for module in modules)
     return {
         **OPERATIONS,
-        **SCHEDULES,
         **{place: each for found in more for place, each in found.items()},
     }
 

@@ -42,7 +42,6 @@ from subagents.domain.run.spec import (
     RunSpec,
 )
 from subagents.domain.run.values import Value
-from subagents.domain.schedules.schedule import NAME_CHARS_MAX, Missed, Overlap
 from subagents.domain.text.report_text import REPORT_CHARS_MAX
 from subagents.errors import SubagentsError, UsageError, together
 from subagents.text import camel, parse_duration
@@ -165,51 +164,25 @@ class PlanLimit(Body, frozen=True):
 Jobs = Annotated[int, msgspec.Meta(ge=1, le=BATCH_RUNS_MAX)]
 
 
-class PlanBody(_Start, frozen=True, kw_only=True):
+class SpecsBody(_Start, frozen=True, kw_only=True):
+    """Runs that start together or not at all."""
+
     specs: tuple[RunSpec, ...]
-    name: Annotated[str, Meta(min_length=1, max_length=PLAN_NAME_CHARS_MAX)] | None = None
-    """A name to find it by; several plans may have the same."""
-    idempotency_key: str | None = None
-    """The whole plan's key: with the same one within 24 hours it is not spawned again."""
     budget: PlanLimit | None = None
     """A limit for all of them together; each can have its own as well."""
     jobs: Jobs | None = None
     """How many of them work at once at most; null = as many as their lanes have slots."""
-    config_env: dict[str, str] = {}
-    overrides: dict[str, object] = {}
     step_environments: tuple[dict[str, str], ...] = ()
     """Further variables for each step, stronger than those of all; none, or one for each spec."""
 
 
-class ScheduleBody(Body, frozen=True):
-    """What to start, and at which times."""
-
-    name: Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
-    when: str
-    """Five fields of cron, an alias such as `@daily`, or `every 15m`."""
-    specs: tuple[RunSpec, ...]
-    """What to start each time: one run, or the steps of a plan."""
-    zone: str = "UTC"
-    """IANA name of the time zone in which `when` is meant; or a rule as POSIX has it in TZ."""
-    overlap: Annotated[str, words(Overlap)] = "skip"
-    """What a time does while runs of an earlier one have not ended."""
-    missed: Annotated[str, words(Missed)] = "once"
-    """What is done about times that passed while nothing could be started."""
-    replace: bool = False
-    """Take the place of the schedule of this name."""
-    plan_name: Annotated[str, Meta(min_length=1, max_length=PLAN_NAME_CHARS_MAX)] | None = None
-    """The runs are a plan of this name; needed where there are several."""
-    budget: PlanLimit | None = None
-    """As for a plan."""
-    jobs: Jobs | None = None
-    """As for a plan."""
-    cwd: str | None = None
-    default_agent: str | None = None
-    """As for one run."""
-    environment: CallerEnvironment = CallerEnvironment()
-    """As for one run."""
-    step_environments: tuple[dict[str, str], ...] = ()
-    """As for a plan."""
+class PlanBody(SpecsBody, frozen=True, kw_only=True):
+    name: Annotated[str, Meta(min_length=1, max_length=PLAN_NAME_CHARS_MAX)] | None = None
+    """A name to find it by; several plans may have the same."""
+    idempotency_key: str | None = None
+    """The whole plan's key: with the same one within 24 hours it is not spawned again."""
+    config_env: dict[str, str] = {}
+    overrides: dict[str, object] = {}
 
 
 class CancelBody(Body, frozen=True):
@@ -337,7 +310,7 @@ class ProgressBody(Body, frozen=True):
     ] = {}
 
 
-WithSpecs = TypeVar("WithSpecs", PlanBody, ScheduleBody)
+WithSpecs = TypeVar("WithSpecs", bound=SpecsBody)
 
 
 # -- whole requests -----------------------------------------------------------------------------
@@ -356,7 +329,7 @@ def parse_spawn(body: bytes) -> SpawnBody:
         raise UsageError("spec is required: the spawn parameters", details={"field": "spec"})
     # The spec is parsed by itself, with its short forms; the rest needs some spec to be decoded.
     rest = decode({**raw, "spec": {"task": "-"}}, SpawnBody)
-    _check_surroundings(rest.cwd, rest.config_env, rest.overrides)
+    check_surroundings(rest.cwd, rest.config_env, rest.overrides)
     require_usable(rest.environment)
     return msgspec.structs.replace(rest, spec=spec)
 
@@ -367,37 +340,19 @@ def parse_plan(body: bytes) -> PlanBody:
     Raises:
         UsageError: Names the field (``specs[3].retryCount``) and what is allowed.
     """
-    found = _with_specs(body, PlanBody)
+    found = with_specs(body, PlanBody)
     if found.name is not None:
         check_reachable("name", found.name, others=())
-    _check_surroundings(found.cwd, found.config_env, found.overrides)
+    check_surroundings(found.cwd, found.config_env, found.overrides)
     return found
 
 
-def parse_schedule(body: bytes) -> ScheduleBody:
-    """The body of ``POST /v1/schedules``: specs as for a plan.
+def with_specs(body: bytes, kind: type[WithSpecs]) -> WithSpecs:
+    """A body of 1 to 1000 specs, each as for a spawn.
 
     Raises:
-        UsageError: Names the field and what is allowed.
+        UsageError: Names the field (``specs[3].retryCount``) and what is allowed.
     """
-    found = _with_specs(body, ScheduleBody)
-    _check_surroundings(found.cwd, {}, {})
-    one_of("overlap", found.overlap, [*Overlap])
-    one_of("missed", found.missed, [*Missed])
-    if found.plan_name is None and len(found.specs) > 1:
-        raise UsageError(
-            "planName is required: several specs are a plan", details={"field": "planName"}
-        )
-    if found.plan_name is not None:
-        check_reachable("planName", found.plan_name, others=())
-    if found.plan_name is None and found.budget is not None:
-        raise UsageError("budget is for plans: give the run one", details={"field": "budget"})
-    if found.plan_name is None and found.jobs is not None:
-        raise UsageError("jobs is for plans: one run is alone", details={"field": "jobs"})
-    return found
-
-
-def _with_specs(body: bytes, kind: type[WithSpecs]) -> WithSpecs:
     raw = as_object(parse_json(body))
     refuse_unknown(raw, kind)
     specs = raw.get("specs")
@@ -557,7 +512,7 @@ def parse_decision(word: str) -> Decision:
     return Decision(one_of("decision", word, allowed))
 
 
-def _check_surroundings(
+def check_surroundings(
     cwd: str | None, config_env: Mapping[str, str], overrides: Mapping[str, object]
 ) -> None:
     if cwd is not None:

@@ -359,10 +359,10 @@ class RunRow(RunHead, frozen=True, kw_only=True):
 
 
 class NextTime(WireStruct, frozen=True, kw_only=True):
-    """What a schedule will start."""
+    """What is started at its time."""
 
     name: str = ""
-    """Of the schedule."""
+    """What that is called."""
     next_at: Time | None = None
     """When it is due next."""
 
@@ -387,7 +387,7 @@ class RunPage(Listing, frozen=True, kw_only=True):
     set_aside: list[str] = []
     """Runs, messages and events that are damaged and left out; `doctor` says why."""
     scheduled: list[NextTime] = []
-    """What schedules start next, the first first; for operators, at most three."""
+    """What is started next, the first first; for operators, at most three."""
 
 
 class Attempt(WireStruct, frozen=True, kw_only=True):

@@ -83,12 +83,14 @@ class Tasks:
         task.add_done_callback(self._ended)
         return task
 
-    def keep(self, work: Callable[[], Coroutine[Any, Any, None]], name: str, clock: Clock) -> None:
+    def keep(
+        self, work: Callable[[], Coroutine[Any, Any, None]], name: str, clock: Clock
+    ) -> asyncio.Task[None]:
         """Start work that never ends by itself; what fails all the same is begun again.
 
         One mistake, or one allocation that failed, must not be the end of every deadline.
         """
-        self.start(_kept(work, name, clock), name)
+        return self.start(_kept(work, name, clock), name)
 
     def _ended(self, task: "asyncio.Task[Any]") -> None:
         self._running.pop(task, None)

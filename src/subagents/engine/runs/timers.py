@@ -10,7 +10,7 @@ while the daemon lives: when the clock stepped, all that is due moves along befo
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from subagents.domain.rules.deadlines import UNTIMED, next_due_ms, timer_event
@@ -42,7 +42,6 @@ class Timers:
     Args:
         kernel: Has the runs.
         backs_off: Whether a live run's program waits for its model's provider.
-        on_step: Called with the milliseconds of every step of the clock, when it is taken.
     """
 
     def __init__(
@@ -50,15 +49,18 @@ class Timers:
         kernel: Kernel,
         *,
         backs_off: Callable[[Run], bool],
-        on_step: Sequence[Callable[[int], None]],
     ) -> None:
         self._ledger, self._clock = kernel.ledger, kernel.clock
         self._backs_off = backs_off
-        self._on_step = on_step
+        self._on_step: list[Callable[[int], None]] = []
         self._due: DueHeap[RunId] = DueHeap()
         self._changed = asyncio.Event()
         self._untold: dict[str, _Step] = {}
         """Steps of the clock that may be on no disk yet, by the key of their events."""
+
+    def on_step(self, *listeners: Callable[[int], None]) -> None:
+        """Call these with the milliseconds of every step of the clock, when it is taken."""
+        self._on_step += listeners
 
     def on_commit(self, batch: Batch) -> None:
         for entry in batch.journal if self._untold else ():

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import msgspec
 
 from subagents import extension
-from subagents.api.wire.schedule_answers import SchedulePage
-from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths, session
 from subagents.cli.doctor_check import FAIL, OK, WARN, Check
@@ -406,7 +404,6 @@ def _of_daemon(found: Document | None) -> Iterator[Check]:
         yield Check("containment", OK, str(found["containment"]))
     yield _refusals(found)
     yield from _budgets(found)
-    yield from _schedules(found)
     if found.get("log"):
         yield Check("log", OK, f"{found['log']} (lines of JSON)")
     yield from _telemetry(found)
@@ -414,17 +411,6 @@ def _of_daemon(found: Document | None) -> Iterator[Check]:
 
 def _documents(found: object) -> list[Document]:
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-
-
-def _schedules(found: Document) -> Iterator[Check]:
-    """Schedules whose newest time started nothing because its work was refused."""
-    for each in read({"schedules": found.get("schedules") or []}, SchedulePage).schedules:
-        newest = each.times[0] if each.times else None
-        if newest is not None and newest.decision == "refused":
-            fix = f"mend that, then try it: subagents schedule run-now {each.name}"
-            yield Check("schedule", WARN, f"{each.name}: {newest.text}", fix)
-        else:
-            yield Check("schedule", OK, f"{each.name}: next {each.next_at or 'paused'}")
 
 
 def _budgets(found: Document) -> Iterator[Check]:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
-from subagents.domain.schedules.schedule import Schedule
+from subagents.domain.run.values import SessionKey
 from subagents.engine.engine import Engine
 from subagents.errors import Fenced, StoreUnavailable
 from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
@@ -72,8 +72,11 @@ class Moves:
             keys = await engine.spawner.keys.stored()
             await engine.shared_spending.adopt(loaded.runs)
             await engine.spawner.environments.load(loaded.runs)
-            stored = await self._off_loop(store.load_schedules)
-            schedules = [each for each in stored if await self._partition_of(each) in taken]
+
+            async def has(session: SessionKey) -> bool:
+                return await self._partitions.partition_of_session(session) in taken
+
+            takes = [await part.read(has) for part in engine.parts.values()]
             if self._ledger.failure is not None or self._ledger.loads != loads:
                 return
             # Nothing is awaited from here on, as in a start.
@@ -88,7 +91,8 @@ class Moves:
             for entry in outbox:
                 engine.outbox.add(entry)
             self._ledger.fill_lanes()
-            engine.schedules.join(schedules)
+            for take in takes:
+                take()
         words = counted(len(taken), "partition"), counted(len(loaded.runs), "run")
         log.info("took over %s with %s", *words)
 
@@ -120,7 +124,12 @@ class Moves:
             self._partitions.owned -= leaving  # who calls from here on is sent to who has them
             self._engine.mailbox.wake_all()
             self._engine.questions.wake_all()
-            schedules = {e.id: await self._partition_of(e) for e in self._engine.schedules.all}
+            parts = self._engine.parts.values()
+            partition_of = {
+                session: await self._partitions.partition_of_session(session)
+                for part in parts
+                for session in part.sessions
+            }
             runs: list[Run] = []
             is_out = False
             while not is_out:
@@ -136,16 +145,15 @@ class Moves:
                 self._engine.timers.disarm(run.id)
             self._engine.recorder.leave(runs)
             self._engine.counters.reset()
-            self._engine.schedules.leave(e for e, part in schedules.items() if part in leaving)
+            gone = {session for session, its in partition_of.items() if its in leaving}
+            for part in parts:
+                part.leave(gone)
             if leaving:
                 # What was decided about them besides their runs is durable before they are free.
                 await self._ledger.committed()
                 await self._off_loop(lambda: self._store.release(leaving))
         words = counted(len(leaving), "partition"), counted(len(runs), "run")
         log.info("gave back %s with %s", *words)
-
-    async def _partition_of(self, schedule: Schedule) -> int:
-        return await self._partitions.partition_of_session(schedule.requester)
 
     def _runs_of(self, partitions: Collection[int]) -> list[Run]:
         live = self._ledger.live

@@ -11,14 +11,14 @@ from tests.domain.schedules.test_schedule import a_schedule
 
 from subagents.domain.run.values import replace
 from subagents.domain.schedules.schedule import MISSED_MAX, Schedule
-from subagents.engine.schedules.due_times import (
+from subagents.errors import UsageError
+from subagents.extensions.schedules.due_times import (
     check_when,
     due_after,
     in_words,
     next_due,
     passed,
 )
-from subagents.errors import UsageError
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

@@ -4,15 +4,13 @@ from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
-from subagents.api.answers import schedule_building
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import PLAN_BODY_BYTES_MAX, answer, body_of, path_part
+from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.api.routes.spawn_routes import cwd_of, environments_of, plan_budget
-from subagents.api.wire import requests as wire
-from subagents.api.wire.schedule_answers import SchedulePage, ScheduleStart
+from subagents.api.wire.schedule_answers import SchedulePage, ScheduleRow, ScheduleStart
 from subagents.domain.run.values import replace
 from subagents.domain.schedules.schedule import (
     Missed,
@@ -22,12 +20,15 @@ from subagents.domain.schedules.schedule import (
     ScheduleId,
 )
 from subagents.errors import Forbidden
+from subagents.extensions.schedules import schedule_building
+from subagents.extensions.schedules.schedule_requests import ScheduleBody, parse_schedule
+from subagents.extensions.schedules.schedules import Schedules
 
 
 async def add(request: Request) -> Response:
     """POST /v1/schedules: start this work at these times, from now on."""
     services, caller = _operator(request)
-    body = wire.parse_schedule(await body_of(request, bytes_max=PLAN_BODY_BYTES_MAX))
+    body = parse_schedule(await body_of(request, bytes_max=PLAN_BODY_BYTES_MAX))
     name = body.plan_name
     wanted = Schedule(
         id=ScheduleId(""),
@@ -51,7 +52,7 @@ async def add(request: Request) -> Response:
     brought = environments_of(caller, common, body.step_environments, len(body.specs))
     config = await services.config_in(wanted.cwd, is_operator=True)
     with config.explaining():
-        stored = await services.engine.schedules.add(
+        stored = await Schedules.of(services.engine).add(
             wanted, brought if any(brought) else (), replaces=body.replace
         )
     return _answer(services, stored, status=201)
@@ -60,7 +61,7 @@ async def add(request: Request) -> Response:
 async def list_schedules(request: Request) -> Response:
     """GET /v1/schedules: all of them, oldest first."""
     services, _ = _operator(request)
-    rows = schedule_building.rows(services.engine.schedules)
+    rows = schedule_building.rows(Schedules.of(services.engine))
     return answer(SchedulePage(**services.as_of(), schedules=rows))
 
 
@@ -73,28 +74,28 @@ async def show(request: Request) -> Response:
 async def remove(request: Request) -> Response:
     """DELETE /v1/schedules/{sel}: it starts nothing more; its runs go on."""
     services, _ = _operator(request)
-    gone = await services.engine.schedules.remove(_named(services, request).id)
+    gone = await Schedules.of(services.engine).remove(_named(services, request).id)
     return _answer(services, gone)
 
 
 async def pause(request: Request) -> Response:
     """POST /v1/schedules/{sel}/pause: it starts nothing until it is resumed."""
     services, _ = _operator(request)
-    paused = await services.engine.schedules.pause(_named(services, request).id)
+    paused = await Schedules.of(services.engine).pause(_named(services, request).id)
     return _answer(services, paused)
 
 
 async def resume(request: Request) -> Response:
     """POST /v1/schedules/{sel}/resume: it goes on with the next time that is due."""
     services, _ = _operator(request)
-    resumed = await services.engine.schedules.resume(_named(services, request).id)
+    resumed = await Schedules.of(services.engine).resume(_named(services, request).id)
     return _answer(services, resumed)
 
 
 async def run_now(request: Request) -> Response:
     """POST /v1/schedules/{sel}/run: start its work now, besides its times."""
     services, _ = _operator(request)
-    receipts = await services.engine.schedules.run_now(_named(services, request).id)
+    receipts = await Schedules.of(services.engine).run_now(_named(services, request).id)
     step = receipts[0].run.resolved.step
     found = ScheduleStart(
         run_ids=[each.run.id for each in receipts], plan_id=None if step is None else step.plan
@@ -119,19 +120,22 @@ def _operator(request: Request) -> tuple[Services, Caller]:
 
 
 def _named(services: Services, request: Request) -> Schedule:
-    return services.engine.schedules.find(path_part(request, "sel"))
+    return Schedules.of(services.engine).find(path_part(request, "sel"))
 
 
 def _answer(services: Services, schedule: Schedule, *, status: int = 200) -> Response:
-    return answer(schedule_building.row(schedule, services.engine.schedules), status=status)
+    return answer(schedule_building.row(schedule, Schedules.of(services.engine)), status=status)
 
 
-ROUTES: Final = (
-    Route("/v1/schedules", add, methods=["POST"]),
-    Route("/v1/schedules", list_schedules, methods=["GET"]),
-    Route("/v1/schedules/{sel}", show, methods=["GET"]),
-    Route("/v1/schedules/{sel}", remove, methods=["DELETE"]),
-    Route("/v1/schedules/{sel}/pause", pause, methods=["POST"]),
-    Route("/v1/schedules/{sel}/resume", resume, methods=["POST"]),
-    Route("/v1/schedules/{sel}/run", run_now, methods=["POST"]),
-)
+OPERATIONS: Final = {
+    ("POST", "/v1/schedules"): Operation(
+        add, body=ScheduleBody, status=201, answers=(ScheduleRow,)
+    ),
+    ("GET", "/v1/schedules"): Operation(list_schedules, answers=(SchedulePage,)),
+    ("GET", "/v1/schedules/{sel}"): Operation(show, answers=(ScheduleRow,)),
+    ("DELETE", "/v1/schedules/{sel}"): Operation(remove, answers=(ScheduleRow,)),
+    ("POST", "/v1/schedules/{sel}/pause"): Operation(pause, answers=(ScheduleRow,)),
+    ("POST", "/v1/schedules/{sel}/resume"): Operation(resume, answers=(ScheduleRow,)),
+    ("POST", "/v1/schedules/{sel}/run"): Operation(run_now, status=201, answers=(ScheduleStart,)),
+}
+ROUTES: Final = routes(OPERATIONS)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 from tests.cli.cli_home import Home
 
-from subagents.cli.schedules import schedule_commands
+from subagents.extensions.schedules import schedule_commands
 
 ROOT: Final = Path(__file__).parents[3]
 PAGE: Final = (ROOT / "docs/howto/schedules.md").read_text()

@@ -7,16 +7,15 @@ to do: every time is decided exactly once.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
-from subagents.config.settings import Settings
 from subagents.domain.rules.parameter_checks import check_name
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Mode, OnDependencyFailure, RunSpec, ScheduledTime
-from subagents.domain.run.values import RunId, announcement_id, replace
+from subagents.domain.run.values import RunId, SessionKey, announcement_id, replace
 from subagents.domain.schedules import schedule as schedules
 from subagents.domain.schedules.schedule import (
     NAME_CHARS_MAX,
@@ -28,15 +27,11 @@ from subagents.domain.schedules.schedule import (
     Schedule,
     ScheduleId,
 )
-from subagents.engine.kernel.kernel import Kernel
+from subagents.engine.engine import Engine, HasSession, Part
 from subagents.engine.kernel.tasks import wait_at_most
-from subagents.engine.messages.mailbox import Mailbox
-from subagents.engine.runs.control import Control
 from subagents.engine.runs.dependencies import asked_dependencies
-from subagents.engine.runs.queries import Queries
-from subagents.engine.runs.spawn import Receipt, Spawner
+from subagents.engine.runs.spawn import Receipt
 from subagents.engine.runs.spawn_call import Beside, PlanAsked, RunAsked, SpawnContext, Trial
-from subagents.engine.schedules.due_times import check_when, next_due, passed
 from subagents.errors import (
     Conflict,
     Elsewhere,
@@ -46,7 +41,8 @@ from subagents.errors import (
     SubagentsError,
     UsageError,
 )
-from subagents.ports import Batch, EnvironmentLog, Ids
+from subagents.extensions.schedules.due_times import check_when, next_due, passed
+from subagents.ports import Batch
 from subagents.text import counted, one_line
 
 log = logging.getLogger(__name__)
@@ -55,82 +51,67 @@ LATE_MS: Final = 60_000
 """A time that is further in the past was missed: nothing could be started then."""
 SET_BACK_MS: Final = 3 * 3_600_000
 AGAIN_MS: Final = 60_000
-"""After the store could take no new runs."""
+"""The time until the next try, where the store could take no new runs."""
 TEXT_CHARS_MAX: Final = 500
 ID_MARK: Final = "s-"
 
-SettingsOf = Callable[[str], Awaitable[Settings]]
-"""The configuration that is effective in a directory now.
 
-Raises:
-    ConfigError: It is wrong.
-"""
-
-
-class Schedules:
+class Schedules(Part):
     """All schedules of this node, and the task that starts what is due."""
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        *,
-        ids: Ids,
-        queries: Queries,
-        spawner: Spawner,
-        control: Control,
-        mailbox: Mailbox,
-        settings_of: SettingsOf,
-        environments: EnvironmentLog | None,
-        begin: Callable[[], None],
-    ) -> None:
-        self._ledger, self._store, self._off_loop, self._clock = kernel
-        self._ids = ids
-        self._queries = queries
-        self._spawner = spawner
-        self._control = control
-        self._mailbox = mailbox
-        self._settings_of = settings_of
-        self._environments = environments
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._ledger, self._adapters = engine.ledger, engine.adapters
+        self._off_loop, self._clock = engine.adapters.off_loop, engine.adapters.clock
+        self._environments = engine.adapters.environments
         self._live: dict[ScheduleId, Schedule] = {}
-        """As they are with the next commit."""
+        """The schedules as they are with the next commit."""
         self._published: dict[ScheduleId, Schedule] = {}
         self._due: dict[ScheduleId, int | None] = {}
         self._not_before: dict[ScheduleId, int] = {}
         self._changed = asyncio.Event()
         self._must_look_back = False
-        self._begin = begin
-        """Called once there is a schedule: until then nobody has to wait for anything."""
-        self._has_begun = False
+        self._working: asyncio.Task[None] | None = None
+        """Runs ``run`` once there is a schedule: until then nobody has to wait for anything."""
+        engine.ledger.on_commit(self.on_commit)
+        engine.timers.on_step(self.clock_stepped)
 
-    def load(self, found: Iterable[Schedule]) -> None:
-        """Forget everything in memory; these are stored."""
-        self._live = {each.id: each for each in found}
-        self._published = dict(self._live)
-        self._due = {each.id: next_due(each) for each in self._live.values()}
-        self._not_before = {}
-        self._must_look_back = True
-        self._has_begun = False
+    @classmethod
+    def of(cls, engine: Engine) -> "Schedules":
+        """Those of an engine."""
+        return cast("Schedules", engine.parts["schedules"])
 
-    def join(self, found: Iterable[Schedule]) -> None:
-        """These became ours."""
+    @property
+    def sessions(self) -> frozenset[SessionKey]:
+        """See ``Part``: those who added what is in memory."""
+        known = (*self._live.values(), *self._published.values())
+        return frozenset(each.requester for each in known)
+
+    async def read(self, has: HasSession) -> Callable[[], None]:
+        """See ``Part``."""
+        stored = await self._off_loop(self._adapters.store.load_schedules)
+        return partial(self._join, [each for each in stored if await has(each.requester)])
+
+    def _join(self, found: Iterable[Schedule]) -> None:
         for each in found:
             self._live[each.id] = self._published[each.id] = each
             self._due[each.id] = next_due(each)
             self._must_look_back = True
         self._changed.set()
-        self.begin_if_needed()
+        if self._working is not None and self._working.done():
+            self._working = None  # it ended with what was in memory before
+        self._begin_if_needed()
 
-    def leave(self, schedule_ids: Iterable[ScheduleId]) -> None:
-        """These are another node's."""
-        for schedule_id in schedule_ids:
-            for known in (self._live, self._published, self._due, self._not_before):
-                known.pop(schedule_id, None)
+    def leave(self, sessions: Collection[SessionKey]) -> None:
+        """See ``Part``."""
+        known = {**self._published, **self._live}
+        for schedule_id in [each.id for each in known.values() if each.requester in sessions]:
+            for one in (self._live, self._published, self._due, self._not_before):
+                one.pop(schedule_id, None)
 
-    def begin_if_needed(self) -> None:
-        """Let somebody run ``run``, where there is a schedule and nobody does."""
-        if self._live and not self._has_begun:
-            self._has_begun = True
-            self._begin()
+    def _begin_if_needed(self) -> None:
+        if self._live and self._working is None:
+            self._working = self._engine.keep(self.run, "schedules")
 
     def on_commit(self, batch: Batch) -> None:
         for schedule_id, schedule in batch.schedules.items():
@@ -168,8 +149,14 @@ class Schedules:
         return tuple(run_id for run_id in ids if self._is_open(run_id))
 
     def keeps(self, name: str) -> bool:
-        """Whether variables kept under this name are those of a schedule."""
+        """See ``Part``."""
         return ScheduleId(name.partition(".")[0]) in self._live
+
+    @property
+    def upcoming(self) -> list[tuple[int, str]]:
+        """See ``Part``."""
+        due = [(next_due(each), each.name) for each in self.all]
+        return [(due_ms, name) for due_ms, name in due if due_ms is not None]
 
     # -- changing ----------------------------------------------------------------------------
 
@@ -198,7 +185,7 @@ class Schedules:
         now = self._clock.now_ms()
         schedule = replace(
             wanted,
-            id=ScheduleId(ID_MARK + self._ids.run_id().partition("-")[2]),
+            id=ScheduleId(ID_MARK + self._adapters.ids.run_id().partition("-")[2]),
             created_at_ms=now,
             decided_to_ms=now,
             has_environment=any(each is not None for each in environments),
@@ -293,7 +280,7 @@ class Schedules:
         else:
             self._live[schedule_id] = schedule
             self._due[schedule_id] = next_due(schedule)
-        self.begin_if_needed()
+        self._begin_if_needed()
         self._changed.set()
 
     # -- the variables for their workers -------------------------------------------------------
@@ -446,7 +433,7 @@ class Schedules:
         elif running and schedule.overlap is Overlap.CANCEL:
             for run_id in running:
                 reason = f"schedule {schedule.name} is due again"
-                await self._control.cancel(run_id, by=schedule.requester, reason=reason)
+                await self._engine.control.cancel(run_id, by=schedule.requester, reason=reason)
             after = [run_id for run_id in running if self._is_open(run_id)]
             due = replace(
                 due, text="; ".join(filter(None, (due.text, f"cancelled {_runs(running)}")))
@@ -473,7 +460,7 @@ class Schedules:
         due: DueTime | None = None,
         trial: Trial | None = None,
     ) -> tuple[Receipt, ...]:
-        settings = await self._settings_of(schedule.cwd)
+        settings = await self._engine.settings_of(schedule.cwd)
         if schedule.default_agent is not None and settings.defaults.agent is None:
             specs = [
                 replace(each, agent_id=each.agent_id or schedule.default_agent) for each in specs
@@ -501,7 +488,7 @@ class Schedules:
             if due is not None:
                 self._note(replace(due, run_ids=tuple(run.id for run in runs)), schedule.id)
 
-        return await self._spawner.spawn_batch(
+        return await self._engine.spawner.spawn_batch(
             asked,
             SpawnContext(session=schedule.requester, settings=settings, cwd=schedule.cwd),
             plan=None
@@ -519,9 +506,9 @@ class Schedules:
         """
         for run_id in before.last_runs:
             try:
-                run = await self._queries.run(run_id)
+                run = await self._engine.queries.run(run_id)
                 if run.outcome is not None and run.outcome.is_ok:
-                    await self._mailbox.acknowledge(
+                    await self._engine.mailbox.acknowledge(
                         [announcement_id(run_id)], reader=f"schedule {before.name}, due again"
                     )
             except (NotFound, StoreUnavailable, Fenced) as error:

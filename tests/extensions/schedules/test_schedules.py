@@ -18,9 +18,9 @@ from subagents.domain.schedules.schedule import (
     ScheduledPlan,
     ScheduleId,
 )
-from subagents.engine.schedules import due_times
-from subagents.engine.schedules.schedules import AGAIN_MS
 from subagents.errors import Conflict, NotFound, StoreUnavailable, UsageError
+from subagents.extensions.schedules import due_times
+from subagents.extensions.schedules.schedules import AGAIN_MS, Schedules
 from subagents.ports import RunFilter
 
 
@@ -40,12 +40,12 @@ def wanted(world: World, agent: str = "quick", *more: str, **rest: Any) -> Sched
 
 
 async def added(world: World, agent: str = "quick", *more: str, **rest: Any) -> Schedule:
-    adding = world.engine.schedules.add(wanted(world, agent, *more, **rest))
+    adding = Schedules.of(world.engine).add(wanted(world, agent, *more, **rest))
     return await world.clock.result(adding)
 
 
 def now_of(world: World) -> Schedule:
-    return world.engine.schedules.find("hourly")
+    return Schedules.of(world.engine).find("hourly")
 
 
 def decisions(world: World) -> list[str]:
@@ -183,7 +183,7 @@ def test_a_time_whose_predecessor_has_not_ended_is_skipped_and_says_so(tmp_path:
         (run,) = await runs_of(world)
         assert decisions(world) == ["skipped", "started"]
         assert now_of(world).times[0].text == f"{run.id} had not ended"
-        refused = world.engine.schedules.run_now(now_of(world).id)
+        refused = Schedules.of(world.engine).run_now(now_of(world).id)
         with pytest.raises(Conflict, match="had not ended"):
             await world.clock.result(refused)
 
@@ -303,7 +303,7 @@ def test_a_good_result_gives_way_to_the_next_one_and_a_failure_waits_to_be_read(
             (await runs_of(world))[-1].id
         ]
         failing = wanted(world, "fail")
-        await world.clock.result(world.engine.schedules.add(failing, replaces=True))
+        await world.clock.result(Schedules.of(world.engine).add(failing, replaces=True))
         await world.clock.advance(3 * 3_600 + 1)
         assert len(world.store.inbox(ME, unconsumed=True)) == 4
 
@@ -313,7 +313,7 @@ def test_a_good_result_gives_way_to_the_next_one_and_a_failure_waits_to_be_read(
 @pytest.mark.requirement("schedule:run-now", "schedule:pause", "schedule:remove")
 def test_it_is_started_by_hand_paused_resumed_and_removed(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        schedules, clock = world.engine.schedules, world.clock
+        schedules, clock = Schedules.of(world.engine), world.clock
         schedule = await added(world)
         (receipt,) = await clock.result(schedules.run_now(schedule.id))
         scheduled = receipt.run.resolved.scheduled
@@ -322,7 +322,7 @@ def test_it_is_started_by_hand_paused_resumed_and_removed(tmp_path: Path) -> Non
         await clock.result(schedules.pause(schedule.id))
         await clock.advance(5 * 3_600)
         await world.restart()
-        schedules = world.engine.schedules
+        schedules = Schedules.of(world.engine)
         await clock.advance(3_600)
         assert [each.by_hand for each in now_of(world).times] == [True]
         await clock.result(schedules.resume(schedule.id))
@@ -345,17 +345,17 @@ def test_nothing_starts_for_a_schedule_that_was_removed_or_paused_in_the_last_mo
 ) -> None:
     async def scenario(world: World) -> None:
         schedule = await added(world)
-        brought = world.engine.schedules._brought
+        brought = Schedules.of(world.engine)._brought
 
         async def change_first(due: Schedule) -> Any:
-            await getattr(world.engine.schedules, change)(schedule.id)
+            await getattr(Schedules.of(world.engine), change)(schedule.id)
             return await brought(due)
 
-        monkeypatch.setattr(world.engine.schedules, "_brought", change_first)
+        monkeypatch.setattr(Schedules.of(world.engine), "_brought", change_first)
         await world.clock.advance(3_601)
 
         assert await runs_of(world) == []
-        left = world.engine.schedules.all
+        left = Schedules.of(world.engine).all
         assert [each.decision for schedule in left for each in schedule.times] == (
             [] if change == "remove" else ["refused"]
         )
@@ -369,7 +369,7 @@ def test_the_variables_brought_with_it_are_kept_for_each_time_and_go_with_it(
 ) -> None:
     async def scenario(world: World) -> None:
         brought = [CallerEnvironment(given={"TOKEN": "secret"})]
-        adding = world.engine.schedules.add(wanted(world), brought)
+        adding = Schedules.of(world.engine).add(wanted(world), brought)
         schedule = await world.clock.result(adding)
         await world.clock.advance(3_601)
         await world.restart()
@@ -383,7 +383,7 @@ def test_the_variables_brought_with_it_are_kept_for_each_time_and_go_with_it(
         await world.restart()
         await world.clock.advance(3_600)
         assert "cannot be read" in now_of(world).times[0].text
-        await world.clock.result(world.engine.schedules.remove(schedule.id))
+        await world.clock.result(Schedules.of(world.engine).remove(schedule.id))
         assert not kept.exists()
 
     in_world(tmp_path, scenario)
@@ -394,7 +394,7 @@ def test_what_no_schedule_can_start_is_refused_when_it_is_added(tmp_path: Path) 
     async def scenario(world: World) -> None:
         async def refused(schedule: Schedule, kind: type[Exception], why: str) -> None:
             with pytest.raises(kind, match=why):
-                await world.clock.result(world.engine.schedules.add(schedule))
+                await world.clock.result(Schedules.of(world.engine).add(schedule))
 
         def alone(**spec: Any) -> Schedule:
             task = RunSpec(**{"task": "x", "agent_id": "quick", **spec})
@@ -417,13 +417,13 @@ def test_what_no_schedule_can_start_is_refused_when_it_is_added(tmp_path: Path) 
             overlap=Overlap.QUEUE,
         )
         await refused(after, UsageError, "overlap queue")
-        assert not world.engine.schedules.all
+        assert not Schedules.of(world.engine).all
         first = await added(world)
         await refused(wanted(world), Conflict, "already")
         second = await world.clock.result(
-            world.engine.schedules.add(wanted(world, "slow"), replaces=True)
+            Schedules.of(world.engine).add(wanted(world, "slow"), replaces=True)
         )
-        assert [each.id for each in world.engine.schedules.all] == [second.id]
+        assert [each.id for each in Schedules.of(world.engine).all] == [second.id]
         assert first.id != second.id
 
     in_world(tmp_path, scenario)
@@ -436,6 +436,6 @@ def test_without_a_store_nothing_is_added(tmp_path: Path) -> None:
         with pytest.raises(StoreUnavailable):
             await added(world)
         await world.clock.advance(10)
-        assert world.engine.schedules.all == ()
+        assert Schedules.of(world.engine).all == ()
 
     in_world(tmp_path, scenario)

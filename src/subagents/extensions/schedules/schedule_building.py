@@ -5,18 +5,17 @@ from typing import Final
 import msgspec
 
 from subagents.api.answers.dry_run import checks_of
-from subagents.api.wire.run_answers import NextTime
+from subagents.api.calls.services import Services
 from subagents.api.wire.schedule_answers import ScheduledRun, ScheduledTimeRow, ScheduleRow
 from subagents.api.wire.wire_struct import iso_or_none, made
 from subagents.api.wire.words import UNSAID
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.schedules.schedule import DueTime, Schedule
-from subagents.engine.schedules.due_times import in_words, next_due
-from subagents.engine.schedules.schedules import Schedules
+from subagents.extensions.schedules.due_times import in_words, next_due
+from subagents.extensions.schedules.schedules import Schedules
 from subagents.text import iso, one_line
 
 TASK_CHARS_MAX: Final = 200
-NEXT_MAX: Final = 3
 
 
 def row(schedule: Schedule, schedules: Schedules) -> ScheduleRow:
@@ -66,10 +65,9 @@ def rows(schedules: Schedules) -> list[ScheduleRow]:
     return [_standing(each, schedules) for each in schedules.all]
 
 
-def next_times(schedules: Schedules) -> list[NextTime]:
-    """The next things that schedules start, the first first."""
-    due = [(due_ms, each.name) for each in schedules.all if (due_ms := next_due(each)) is not None]
-    return [NextTime(name=name, next_at=iso(due_ms)) for due_ms, name in sorted(due)[:NEXT_MAX]]
+def diagnosed(services: Services) -> list[ScheduleRow]:
+    """What ``GET /v1/diagnostics`` says of them."""
+    return rows(Schedules.of(services.engine))
 
 
 def _time(due: DueTime) -> ScheduledTimeRow:

@@ -22,6 +22,8 @@ def test_a_schedule_is_added_found_started_by_hand_and_removed(tmp_path: Path) -
         assert (made["overlap"], made["missed"], made["steps"]) == ("skip", "once", None)
         page = await home.ok("GET", "/v1/runs")
         assert page["scheduled"] == [{"name": "nightly", "nextAt": made["nextAt"]}]
+        (diagnosed,) = (await home.ok("GET", "/v1/diagnostics"))["schedules"]
+        assert (diagnosed["name"], diagnosed["nextAt"]) == ("nightly", made["nextAt"])
 
         started = await home.ok("POST", "/v1/schedules/nightly/run")
         await home.wait(*started["runIds"])

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from tests.cli.cli_home import Home
 
-from subagents.cli.schedules.schedule_commands import local_zone
 from subagents.errors import UsageError
+from subagents.extensions.schedules.schedule_commands import local_zone
 
 
 @pytest.mark.requirement("cli:schedule", "schedule:environment")
