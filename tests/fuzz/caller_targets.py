@@ -267,7 +267,6 @@ def stdio(data: bytes) -> None:
                 if line.strip():
                     bridge._take(line)
         for call in begun:
-            assert call.waits in {True, False}
             assert may_repeat(call.method, call.params) in {True, False}
             for name, value in call.headers("2025-06-18").items():
                 assert "\n" not in f"{name}{value}"
