@@ -111,7 +111,6 @@ def test_a_result_counts_as_read_only_once_it_is_printed(
         (("stats",), 0),
         (("inbox",), 0),
         (("attention",), 0),
-        (("schedule", "list"), 0),
         (("show", "nobody"), 3),
         (("timeline", "last"), 0),
         (("tree",), 0),

@@ -20,27 +20,17 @@ READS_CONFIGURATION: Final = (
     ("POST", "/v1/runs/dry-run", {"spec": {"task": "x", "agentId": "quick"}}),
     ("POST", "/v1/plans", {"specs": [{"task": "x", "agentId": "quick"}]}),
     ("POST", "/v1/plans/dry-run", {"specs": [{"task": "x", "agentId": "quick"}]}),
-    (
-        "POST",
-        "/v1/schedules",
-        {"name": "n", "when": "@daily", "specs": [{"task": "x", "agentId": "quick"}]},
-    ),
     ("GET", "/v1/agents?cwd={cwd}", None),
     ("GET", "/v1/agents/suggest?cwd={cwd}", None),
     ("GET", "/v1/config?cwd={cwd}", None),
 )
 
 
-@pytest.mark.requirement("config:off-the-loop")
-@pytest.mark.parametrize("is_operator", [True, False], ids=["operator", "agent"])
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    READS_CONFIGURATION,
-    ids=[f"{method} {path}" for method, path, _ in READS_CONFIGURATION],
-)
-def test_no_call_reads_a_projects_file_on_the_loop_that_serves_everybody(
+def play_off_the_loop(
     tmp_path: Path, method: str, path: str, body: dict[str, Any] | None, *, is_operator: bool
 ) -> None:
+    """Make a call, and see that whatever configuration it reads is read in another thread."""
+
     async def scenario(home: Home) -> None:
         load, on_loop = home.services.load_config, []
 
@@ -57,3 +47,16 @@ def test_no_call_reads_a_projects_file_on_the_loop_that_serves_everybody(
         assert on_loop == [] if status >= 400 else on_loop and not any(on_loop)
 
     play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("config:off-the-loop")
+@pytest.mark.parametrize("is_operator", [True, False], ids=["operator", "agent"])
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    READS_CONFIGURATION,
+    ids=[f"{method} {path}" for method, path, _ in READS_CONFIGURATION],
+)
+def test_no_call_reads_a_projects_file_on_the_loop_that_serves_everybody(
+    tmp_path: Path, method: str, path: str, body: dict[str, Any] | None, *, is_operator: bool
+) -> None:
+    play_off_the_loop(tmp_path, method, path, body, is_operator=is_operator)

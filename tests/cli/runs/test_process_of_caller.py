@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -91,12 +90,3 @@ def test_a_retry_is_as_its_first_attempt(odd: Home) -> None:
 def test_what_an_agent_spawns_runs_as_the_documentation_says(odd: Home) -> None:
     task = "subagents run umask --agent command"
     assert said(odd, "umask 051", "", "run", task) == "0022"
-
-
-@pytest.mark.requirement("environment:process")
-def test_what_a_schedule_starts_runs_as_the_documentation_says(odd: Home, tmp_path: Path) -> None:
-    file = tmp_path / "said"
-    said(odd, "umask 051", "", "schedule", "add", "mask", "@hourly", f"umask > {file}")
-    run_id = said(odd, "umask 051", "", "schedule", "run-now", "mask").split()[0]
-    said(odd, "umask 051", "", "wait", run_id)
-    assert file.read_text() == "0022\n"

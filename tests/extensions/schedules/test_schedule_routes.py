@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.api.calls.test_services import play_off_the_loop
 from tests.api.home_daemon import Home, play
 
 
@@ -105,3 +106,12 @@ def test_an_agent_may_not_use_schedules(tmp_path: Path) -> None:
         assert (await home.ok("GET", "/v1/runs", None, me))["scheduled"] == []
 
     play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("config:off-the-loop")
+@pytest.mark.parametrize("is_operator", [True, False], ids=["operator", "agent"])
+def test_a_projects_file_is_read_off_the_loop_for_a_schedule(
+    tmp_path: Path, *, is_operator: bool
+) -> None:
+    body = {"name": "n", "when": "@daily", "specs": [{"task": "x", "agentId": "quick"}]}
+    play_off_the_loop(tmp_path, "POST", "/v1/schedules", body, is_operator=is_operator)
