@@ -8,6 +8,7 @@ import pytest
 from tests.api.home_daemon import Document, serving, until
 from tests.extensions.supervisor.supervisor_clients import create, supervisor
 
+from subagents.domain.run.values import RunId
 from subagents.domain.transcript.feed_entry import FeedDocument
 from subagents.engine.runs.feed import Page, Scope
 from subagents.extensions.supervisor.supervisor_stream import Stream, Subscription
@@ -154,6 +155,35 @@ def test_a_subscription_made_while_events_are_being_sent_loses_none_of_its_own(
             await until(lambda: told[-1][1] == "completion")
             assert [number for number, name in told if name == "run"] == list(range(1, newest + 1))
             assert sum(name == "completion" for _, name in told) == 1
+            pushing.cancel()
+            await asyncio.wait({pushing})
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.requirement("supervisor:replay")
+@pytest.mark.parametrize("is_replay", [False, True])
+def test_a_subscription_that_comes_late_is_sent_nothing_that_its_stream_had_unless_it_replays(
+    tmp_path: Path, *, is_replay: bool
+) -> None:
+    async def scenario() -> None:
+        async with serving(tmp_path) as home:
+            first = RunId((await home.spawn("quick"))["runId"])
+            await home.until_phase(first, "completed")
+            newest = await home.services.engine.feed.newest()
+            told = list[tuple[int, str]]()
+
+            async def send(each: FeedDocument) -> None:
+                told.append((each.number, each.name))
+
+            stream = Stream(home.services.engine.feed, send)
+            stream.add("*", Subscription(Scope(), frozenset({"run", "completion"}), 0))
+            pushing = asyncio.create_task(stream.run())
+            await until(lambda: bool(told) and told[-1] == (newest, "run"))
+            one = Subscription(Scope(run=first), frozenset({"completion"}), 0, is_replay=is_replay)
+            stream.add("one", one)
+            await until(lambda: one.after == newest)
+            assert len(told) - len(set(told)) == (1 if is_replay else 0)
             pushing.cancel()
             await asyncio.wait({pushing})
 

@@ -320,7 +320,7 @@ async def subscribe(session: SupervisorSession, params: Mapping[str, object]) ->
     _require_room(session, name)
     scope = await _scope(session, asked)
     number, is_reset = await session.services.engine.feed.begin(asked.from_)
-    subscription = Subscription(scope, names, number)
+    subscription = Subscription(scope, names, number, is_replay=asked.from_ is not None)
     result: Document = {
         "subscribed": name,
         "runId": scope.run,

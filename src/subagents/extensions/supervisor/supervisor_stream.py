@@ -8,7 +8,7 @@ reads slowly, or not at all, is behind, and nothing is kept for it here.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from subagents.domain.transcript.feed_entry import FeedDocument
@@ -36,6 +36,15 @@ class Subscription:
     scope: Scope
     names: frozenset[str]
     after: int
+    is_replay: bool = False
+    """Wants what others of its stream were sent before it came, once more."""
+    began: int = field(init=False)
+    """The first ``after``."""
+    joined: int = field(init=False, default=0)
+    """The number up to which others of its stream had been sent what they want, when it came."""
+
+    def __post_init__(self) -> None:
+        self.began = self.after
 
 
 class Stream:
@@ -60,6 +69,9 @@ class Stream:
 
     def add(self, name: str, subscription: Subscription) -> None:
         """Push this, too; one of the same name ends."""
+        if not subscription.is_replay:
+            # It may begin before them: its answer went out first, or its run was being spawned.
+            subscription.joined = max((each.after for each in self._wanted.values()), default=0)
         self._wanted[name] = subscription
         self._changed.set()
 
@@ -95,25 +107,31 @@ class Stream:
     async def _push(self, page: Page, served: dict[str, Subscription]) -> None:
         for each in page.happened:
             number = each.found.number
-            names = await self._names(each, page, served)
-            for entry in each.documents(names) if names else ():
-                await self._send(entry)
+            due = {name for name, one in served.items() if one.after < number}
+            # Before it is sent: one that comes meanwhile must know that the others have it.
             for subscription in served.values():
                 subscription.after = max(subscription.after, number)
+            names = await self._names(each, page, served, due)
+            for entry in each.documents(names) if names else ():
+                await self._send(entry)
         for subscription in served.values():
             subscription.after = max(subscription.after, page.number)
 
     async def _names(
-        self, each: Happened, page: Page, served: dict[str, Subscription]
+        self, each: Happened, page: Page, served: dict[str, Subscription], due: set[str]
     ) -> frozenset[str]:
-        """The events that those want who have not had this number and still are subscribed."""
-        found: frozenset[str] = frozenset()
-        for name, subscription in served.items():
-            is_due = subscription.after < each.found.number
+        """The events of this number that subscriptions want and this stream has not sent yet."""
+        number = each.found.number
+        wanted, late, sent = set[str](), set[str](), set[str]()
+        for name, one in served.items():
+            if name not in due:
+                names = sent if one.began < number else None
+            else:
+                names = late if number <= one.joined else wanted
             if (
-                is_due
-                and self._wanted.get(name) is subscription
-                and await self._feed.fits(each.run, subscription.scope, page.known)
+                names is not None
+                and self._wanted.get(name) is one
+                and await self._feed.fits(each.run, one.scope, page.known)
             ):
-                found |= subscription.names
-        return found
+                names |= one.names
+        return frozenset(wanted | (late - sent))
