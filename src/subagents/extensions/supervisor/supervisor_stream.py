@@ -46,6 +46,11 @@ class Subscription:
     def __post_init__(self) -> None:
         self.began = self.after
 
+    def join(self, number: int) -> None:
+        """The others of its stream have been sent what they want up to that number."""
+        if not self.is_replay:
+            self.joined = max(self.joined, number)
+
 
 class Stream:
     """Pushes until it is cancelled.
@@ -69,9 +74,8 @@ class Stream:
 
     def add(self, name: str, subscription: Subscription) -> None:
         """Push this, too; one of the same name ends."""
-        if not subscription.is_replay:
-            # It may begin before them: its answer went out first, or its run was being spawned.
-            subscription.joined = max((each.after for each in self._wanted.values()), default=0)
+        # It may begin before them: its answer went out first, or its run was being spawned.
+        subscription.join(max((each.after for each in self._wanted.values()), default=0))
         self._wanted[name] = subscription
         self._changed.set()
 
@@ -116,6 +120,9 @@ class Stream:
                 await self._send(entry)
         for subscription in served.values():
             subscription.after = max(subscription.after, page.number)
+        for name, subscription in self._wanted.items():
+            if served.get(name) is not subscription:
+                subscription.join(page.number)
 
     async def _names(
         self, each: Happened, page: Page, served: dict[str, Subscription], due: set[str]
