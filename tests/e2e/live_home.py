@@ -6,6 +6,7 @@ alive is found by it, and so is what a failed test left behind.
 
 import contextlib
 import itertools
+import json
 import os
 import signal
 import sqlite3
@@ -52,6 +53,8 @@ BOUND_S: Final = 90.0
 POLL_S: Final = 0.02
 LATEST_CHARS: Final = 4_000
 """Of what a daemon said, where a test fails."""
+TOLD_BYTES: Final = 2_000
+"""Of each file of a run that did not end."""
 
 AGENTS: Final = """
 [agents.main]
@@ -249,9 +252,9 @@ class LiveHome:
         with Client(self.paths.socket, reader=self.reader) as client:
             return client.get(path, query)
 
-    def post(self, path: str, body: object = None) -> Document:
+    def post(self, path: str, body: object = None, *, timeout_s: float = 60) -> Document:
         with Client(self.paths.socket, reader=self.reader) as client:
-            return client.post(path, body, timeout_s=60)
+            return client.post(path, body, timeout_s=timeout_s)
 
     def spawn(self, task: str, *, agent: str = "sh", **spec: object) -> str:
         """The id of a new run."""
@@ -262,16 +265,26 @@ class LiveHome:
 
     def wait(self, *run_ids: str, timeout_s: float = 60, until: str = "all") -> Document:
         body = {"runIds": list(run_ids), "until": until, "timeoutSeconds": timeout_s}
-        return self.post("/v1/wait", body)
+        # Longer than the wait itself: on a busy machine its answer comes late, and says more.
+        return self.post("/v1/wait", body, timeout_s=timeout_s + BOUND_S)
 
     def finish(self, *run_ids: str, timeout_s: float = 60) -> list[Document]:
         """Wait for all of them, consume their announcements, and return their items by order."""
         answered = self.wait(*run_ids, timeout_s=timeout_s)
-        assert not answered["pending"], answered["pending"]
+        assert not answered["pending"], "\n".join(self.told(each["runId"]) for each in answered["pending"])
         assert not answered["errors"], answered["errors"]
         self.post("/v1/inbox/ack", {"messageIds": answered["messages"]})
         found = {item["runId"]: item for item in answered["completed"]}
         return [found[run_id] for run_id in run_ids]
+
+    def told(self, run_id: str) -> str:
+        """What there is to know of a run, for whoever reads of a failure: its row and its files."""
+        told = [json.dumps(self.row(run_id))]
+        place = self.paths.attempts_dir / run_id
+        for path in sorted(each for each in place.rglob("*") if each.is_file()):
+            tail = path.read_bytes()[-TOLD_BYTES:].decode(errors="replace")
+            told.append(f"-- {path.relative_to(place)}\n{tail}")
+        return "\n".join(told)
 
     def row(self, run_id: str) -> Document:
         return self.get(f"/v1/runs/{run_id}/status")
