@@ -257,6 +257,26 @@ def test_cleaning_up_after_a_turn_leaves_the_next_turn_alone(tmp_path: Path) -> 
         assert texts(asyncio.run(go())) == ["second", "heard enough"]
 
 
+@pytest.mark.requirement("conversation:resume:not-cleaned-up")
+def test_output_that_is_discarded_late_is_not_that_of_the_next_turn(tmp_path: Path) -> None:
+    with Harness(tmp_path) as harness:
+
+        async def go() -> Ended:
+            runtime = runtime_of(harness)
+            await runtime.start(saying(harness, "text first"))
+            await read_all(runtime, harness.ref())
+            ref = replace(harness.ref(), turns=2, native_session="s-new")
+            await runtime.resume(ref, "text second;listen", env={})
+            # That took until the next turn had begun: what was read had to be durable first.
+            await runtime.discard(harness.ref(), cursor=0, positions={}, ended=True)
+            async with watched(runtime, ref) as seen:
+                await runtime.steer(ref, "enough", key="k1")
+            assert not (harness.directory().path / "out").exists()
+            return Ended(seen)
+
+        assert texts(asyncio.run(go())) == ["second", "heard enough"]
+
+
 @pytest.mark.requirement("conversation:resume:no-session")
 def test_a_turn_without_a_session_to_go_on_with_is_refused(tmp_path: Path) -> None:
     with Harness(tmp_path) as harness:

@@ -265,8 +265,10 @@ class ConversationRuntime(Generic[S]):
         """
         try:
             if ended:
+                # The next turn may be at work by now: it comes out of the end of this one.
                 for directory in await self._off_loop(partial(self._turns, ref)):
-                    await self._off_loop(partial(discard_all, directory.path))
+                    if directory.turn <= ref.turns:
+                        await self._off_loop(partial(discard_all, directory.path))
             elif (live := self._live.get(ref.attempt_id)) is not None:
                 await self._off_loop(
                     partial(live.reader.discard_before, cursor=cursor, positions=positions)
