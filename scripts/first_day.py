@@ -288,7 +288,7 @@ def claude_session(user: User) -> None:
             env=env,
         )
     expect(said.strip(), "delegated and done", "what Claude Code said")
-    shown = user.types("subagents tree --dir .", cwd=work)
+    shown = user.types("subagents list --tree --dir .", cwd=work)
     if "delegated" not in shown:
         raise Wrong("the run is not in the tree of its directory")
 

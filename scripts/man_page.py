@@ -57,7 +57,7 @@ def page() -> str:
         ".TP",
         escaped("~/.config/subagents/subagents.toml"),
         "Configuration of the user; see",
-        ".B subagents config show --origin",
+        ".B subagents config --origin",
         ".TP",
         escaped("~/.local/state/subagents/"),
         "The database, the workers' files and the daemon's log. All of it is below",

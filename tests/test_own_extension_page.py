@@ -95,7 +95,7 @@ def configured(tmp_path: Path, **settings: str) -> Paths:
 def test_the_documented_extension_adds_its_command_route_follower_and_variable(
     acme: Subagents, tmp_path: Path
 ) -> None:
-    assert "acme ends" in acme("--help").stdout
+    assert "acme ends" in acme("help", "all").stdout
     paths = configured(tmp_path, file="ends.txt")
     ran = acme("run", "--agent", "command", "echo I am $ACME_RUN")
     assert ran.returncode == 0, ran.stderr

@@ -57,6 +57,13 @@ class Command(NamedTuple):
     summary: str
     spawns: bool = False
     """Its words may be a command with flags of its own: ``--jq`` and ``--format`` are not ours."""
+    is_everyday: bool = False
+    """The overview shows it; of a group, one line for all. The others: ``subagents help all``."""
+
+
+def everyday(name: str, function: str, summary: str, *, spawns: bool = False) -> Command:
+    """A command that one needs in the first week."""
+    return Command(name, function, summary, spawns, is_everyday=True)
 
 
 class SettingsTable(NamedTuple):
@@ -78,6 +85,9 @@ class Extension(NamedTuple):
     """Rows of the command table, by the heading that they stand under."""
     parents: Mapping[str, str] = NOTHING
     """First words of commands, and what each is about."""
+    renamed: Mapping[str, str] = NOTHING
+    """Names that its commands had, and what stands for each now: ``{"plan check": "plan run -n"}``.
+    """
     topics: Mapping[str, str] = NOTHING
     """``() → str``: texts of ``subagents help``, by their topic."""
     plan_files: str = ""

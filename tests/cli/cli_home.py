@@ -205,7 +205,7 @@ class Home:
 
     def field(self, run: str, name: str) -> object:
         """One field of a run's row."""
-        return self.ok("status", run, "--json").json[name]
+        return self.ok("list", "--now", run, "--json").json[name]
 
     def pid(self) -> int:
         """The daemon's process id."""

@@ -11,8 +11,8 @@ from subagents.errors import EXIT_OK
 NAMES = [each.name for each in commands()]
 
 
-def page(name: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    assert main([*name.split(), "--help"]) == EXIT_OK
+def page(name: str, capsys: pytest.CaptureFixture[str], *, flag: str = "--help") -> list[str]:
+    assert main([*name.split(), flag]) == EXIT_OK
     return capsys.readouterr().out.splitlines()
 
 
@@ -26,7 +26,7 @@ def test_no_line_of_help_is_wider_than_the_terminal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    lines = page(name, capsys)
+    lines = page(name, capsys, flag="--help-all")
     # An example is a line to copy, and stays one.
     text = [line for line in lines if "    subagents " not in line]
     assert max(map(len, text)) <= min(columns, WIDTH_MAX)
@@ -37,7 +37,8 @@ def test_no_line_of_help_is_wider_than_the_terminal(
 def test_the_flags_of_a_spawn_are_grouped_in_the_order_of_their_sections(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    titles = [line[:-1] for line in page(name, capsys) if line[:1].strip() and line[-1] == ":"]
+    lines = page(name, capsys, flag="--help-all")
+    titles = [line[:-1] for line in lines if line[:1].strip() and line[-1] == ":"]
     assert titles == ["For example", "Arguments", "Options", *SECTIONS]
 
 

@@ -2,15 +2,28 @@
 
 import inspect
 import os
+import re
 import subprocess
 import sys
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 from tests.cli.cli_home import Home
+from tests.cli.terminal import terminal
 
-from subagents.cli.command_table import ALIASES, groups, parents, target_of
-from subagents.cli.main import main, overview
+from subagents.cli.command_table import (
+    ALIASES,
+    MEANT,
+    command_of,
+    current,
+    groups,
+    parents,
+    renamed,
+    target_of,
+)
+from subagents.cli.main import main, overview, overview_of_all
+from subagents.cli.parser import declared
 from subagents.cli.topics import text_of, topics
 from subagents.config.daemon_record import own, written
 from subagents.config.paths import Paths
@@ -29,60 +42,6 @@ from subagents.errors import (
 from subagents.extension import Command
 
 COMMANDS = [command for commands in groups().values() for command in commands]
-NAMED_IN_THE_SPEC = ["run", "spawn", "list", "tree", "show", "log", "status", "wait", "result"]
-NAMED_IN_THE_SPEC += [
-    "timeline",
-    "why",
-    "steer",
-    "answer",
-    "pause",
-    "prioritize",
-    "resume",
-    "cancel",
-    "retry",
-]
-NAMED_IN_THE_SPEC += ["inbox", "attention", "init", "demo", "doctor", "serve", "up", "down"]
-NAMED_IN_THE_SPEC += ["report", "progress", "notify", "ask", "worker"]
-NAMED_IN_THE_SPEC += ["agents stats", "agents suggest", "ui", "ui sessions", "ui revoke"]
-NAMED_IN_THE_SPEC += [
-    "plan run",
-    "plan list",
-    "plan show",
-    "plan wait",
-    "plan cancel",
-    "plan retry",
-    "plan dry-run",
-    "plan schema",
-    "map",
-]
-NAMED_IN_THE_SPEC += [f"schedule {each}" for each in ("add", "list", "show", "run-now")]
-NAMED_IN_THE_SPEC += [f"schedule {each}" for each in ("pause", "resume", "remove")]
-NAMED_IN_THE_SPEC += [
-    "stats",
-    "export",
-    "notifications test",
-    "threads test",
-    "mcp skill",
-    "agents list",
-    "agents show",
-    "config show",
-    "config validate",
-]
-NAMED_IN_THE_SPEC += ["config schema", "db check", "db backup", "db repair"]
-NAMED_IN_THE_SPEC += [f"cluster {each}" for each in ("init", "token", "join", "leave")]
-NAMED_IN_THE_SPEC += [f"cluster {each}" for each in ("status", "drain", "undrain")]
-NAMED_IN_THE_SPEC += ["service install", "service uninstall"]
-NAMED_IN_THE_SPEC += ["mcp", "mcp install", "mcp uninstall", "mcp config", "mcp plugin"]
-NAMED_IN_THE_SPEC += ["hook stop", "hook session-start"]
-NAMED_IN_THE_SPEC += ["config trust"]  # not there, but in docs/decisions/0012
-NAMED_IN_THE_SPEC += ["events"]
-NAMED_IN_THE_SPEC += ["attach"]
-NAMED_IN_THE_SPEC += ["continue", "interrupt"]  # not there, but in docs/decisions/0024
-NAMED_IN_THE_SPEC += ["watch"]
-NAMED_IN_THE_SPEC += ["redeliver", "dismiss"]
-NAMED_IN_THE_SPEC += ["secret set", "secret check", "secret delete"]
-NAMED_IN_THE_SPEC += ["import claude-agents", "import openclaw"]
-NAMED_IN_THE_SPEC += ["completion", "version", "paths", "support-bundle", "db restore", "alerts"]
 CODES = [
     EXIT_OK,
     EXIT_FAILED,
@@ -98,14 +57,73 @@ CODES = [
 
 
 @pytest.mark.requirement("cli:help")
-def test_the_overview_names_every_command_and_topic(capsys: pytest.CaptureFixture[str]) -> None:
-    names = [command.name for command in COMMANDS]
-    assert {*names} <= set(NAMED_IN_THE_SPEC)
+def test_the_overview_has_what_one_needs_in_the_first_week(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["--help"]) == main(["-h"]) == main([]) == main(["help"]) == EXIT_OK
     assert capsys.readouterr().out == overview() * 4
-    for name in [*names, *topics()]:
-        assert name in overview()
+    listed = {line.split()[0] for line in overview().splitlines() if line.startswith("  ")}
+    everyday = {each.name.split()[0] for each in COMMANDS if each.is_everyday}
+    assert everyday <= listed
+    assert len(everyday) <= 16
+    assert all(topic in overview() for topic in topics())
     assert max(map(len, overview().splitlines())) <= 80
+
+
+@pytest.mark.requirement("cli:help")
+def test_help_all_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", "all"]) == main(["--help-all"]) == EXIT_OK
+    shown = capsys.readouterr().out
+    assert shown == overview_of_all() * 2
+    assert all(f"\n  {each.name} " in shown for each in COMMANDS)
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.requirement("cli:help:flags")
+def test_help_shows_the_flags_that_matter_and_counts_the_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    flags = re.compile(r"^  (?:-\w, )?--\w", re.MULTILINE)
+    assert main(["run", "--help"]) == main(["run", "--help-all"]) == EXIT_OK
+    short, _, whole = capsys.readouterr().out.partition("more options: subagents run --help-all\n")
+    assert len(flags.findall(short)) <= 21
+    more = len(flags.findall(whole)) - len(flags.findall(short))
+    assert short.splitlines()[-1] == f"{more} "
+
+
+@pytest.mark.requirement("cli:renamed")
+@pytest.mark.parametrize("name", renamed())
+def test_a_command_of_an_earlier_version_is_still_taken(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = renamed()[name].split()
+    words = [*takewhile(lambda word: not word.startswith("-"), now)]
+    assert name not in {each.name for each in COMMANDS}
+    assert current([*name.split(), "--json"]) == ([*now, "--json"], name)
+    assert main(["help", *name.split()]) == main(["help", *words]) == EXIT_OK
+    page = capsys.readouterr().out
+    assert page == page[: len(page) // 2] * 2
+    # What it stands for is what its command takes, and says nothing twice.
+    row = command_of(" ".join(words))
+    known = {flag for each in declared(target_of(row)) for flag in each.names} if row else set()
+    assert {each for each in now[1:] if each.startswith("-")} <= known
+
+
+@pytest.mark.requirement("cli:renamed")
+def test_who_types_a_name_that_has_changed_is_told_the_new_one(shared: Home) -> None:
+    with terminal(shared, "export") as screen:
+        screen.until("subagents export is now: subagents list --format csv")
+    assert "is now" not in shared.ok("export").err
+
+
+@pytest.mark.requirement("cli:help")
+@pytest.mark.parametrize("word", MEANT)
+def test_a_word_that_is_no_command_leads_to_one(
+    word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([word, "x"]) == EXIT_USAGE
+    hint = capsys.readouterr().err.partition("hint: ")[2]
+    assert {*re.findall(r"subagents ([a-z]+)", hint)} <= {each.name.split()[0] for each in COMMANDS}
 
 
 @pytest.mark.requirement("cli:help")
@@ -119,7 +137,7 @@ def test_every_commands_help_has_two_examples(command: Command) -> None:
 
 
 @pytest.mark.requirement("cli:help")
-@pytest.mark.parametrize("argv", [["run", "--help"], ["help", "run"], ["config", "show", "-h"]])
+@pytest.mark.parametrize("argv", [["run", "--help"], ["help", "run"], ["config", "-h"]])
 def test_a_commands_help_is_printed_with_its_flags(
     argv: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -247,7 +265,7 @@ USAGE = [
     (["status", "last", "--tag", "x"], "name runs or search for them, not both"),
     (["bogus"], "there is no command 'bogus'"),
     (["lst"], "did you mean 'list'?"),
-    (["config", "shw"], "there is no command config 'shw'"),
+    (["secret", "sett"], "there is no command secret 'sett'"),
 ]
 
 
@@ -274,7 +292,7 @@ def test_without_json_an_error_is_on_stderr_with_a_way_out_and_stdout_is_empty(
     done = shared.cli("lst")
     assert (done.code, done.out) == (2, "")
     assert done.err == (
-        "subagents: there is no command 'lst'; did you mean 'list'?\n  hint: subagents --help\n"
+        "subagents: there is no command 'lst'; did you mean 'list'?\n  hint: subagents help all\n"
     )
 
 
@@ -305,7 +323,7 @@ def test_a_reader_that_goes_away_is_no_news(shared: Home) -> None:
     os.close(reading)
     with os.fdopen(writing, "wb") as stdout:
         done = subprocess.run(
-            [sys.executable, "-m", "subagents", "config", "schema"],
+            [sys.executable, "-m", "subagents", "config", "--schema"],
             stdout=stdout,
             stderr=subprocess.PIPE,
             env=shared.env(),

@@ -197,7 +197,7 @@ def test_a_script_gets_the_fields_it_names_and_errors_whole(shared: Home) -> Non
     ran = shared.ok("run", "echo hello", "--label", "seen", "--json=runId,result")
     (run,) = json.loads(ran.out)
     assert run["result"] == "hello"
-    shown = shared.ok("status", run["runId"], "--format", "{label}: {outcome.status}").out
+    shown = shared.ok("list", "--now", run["runId"], "--format", "{label}: {outcome.status}").out
     assert shown == "seen: ok\n"
     labels = shared.ok("list", "--jq", ".runs[].label").out.splitlines()
     assert "seen" in labels
@@ -210,4 +210,4 @@ def test_a_script_gets_the_fields_it_names_and_errors_whole(shared: Home) -> Non
     wrong = shared.cli("list", "--json=lable")
     assert wrong.code == 2
     assert "did you mean 'label'?" in str(wrong.json["message"])
-    assert shared.cli("status", "no-such-run", "--json=phase").json["code"] == "not_found"
+    assert shared.cli("list", "--now", "no-such-run", "--json=phase").json["code"] == "not_found"

@@ -43,7 +43,7 @@ def run(home: Home) -> str:
     """A run that has ended, and whose announcement is the only unread message."""
     home.ok("inbox")
     run = home.spawn("echo the result")
-    home.ok("watch", run)
+    home.ok("list", "--watch", run)
     return run
 
 

@@ -174,7 +174,7 @@ def test_an_async_function_asks_and_gets_the_answer(place: Home) -> None:
     asked: list[str] = []
 
     def question() -> bool:
-        items = place.ok("attention", "--json").rows("items")
+        items = place.ok("inbox", "--attention", "--json").rows("items")
         asked[:] = [str(each["requestId"]) for each in items if each["runId"] == run]
         return bool(asked)
 

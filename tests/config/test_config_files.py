@@ -57,7 +57,7 @@ def test_a_project_file_that_others_can_write_does_not_count_and_that_is_said(
     assert found == 8
     assert line.startswith(f"{home.project} is ignored: ")
     assert said in line
-    assert f"subagents config trust {home.project}" in line
+    assert f"subagents config --trust {home.project}" in line
     assert ("chown" in line) or (f"chmod go-w {home.project}" in line)
 
 

@@ -67,7 +67,7 @@ class ConfigHome:
     def ignored(self, project: str) -> str:
         (line,) = self.for_agents(project).ignored
         assert line.startswith(f"{self.project}: ignored for agents: ")
-        assert line.endswith(f"to allow it: subagents config trust {self.project})")
+        assert line.endswith(f"to allow it: subagents config --trust {self.project})")
         return line.removeprefix(f"{self.project}: ignored for agents: ").partition(" (")[0]
 
 

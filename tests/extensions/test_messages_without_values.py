@@ -67,8 +67,10 @@ READERS: Final[dict[str, Callable[[Path], object]]] = {
     "plan.json": _plan(".json"),
     "--env-file": lambda file: environment((), (str(file),), {}),
     "--schema": lambda file: read_schema(str(file)),
-    "import openclaw": lambda file: import_commands.openclaw(file, dry_run=True),
-    "import claude-agents": _imported,
+    "init --from openclaw": lambda file: import_commands.openclaw(
+        file, yes=False, dry_run=True, json=False
+    ),
+    "init --from claude-agents": _imported,
     "codex's configuration": lambda file: codex_registration._parsed(file_change.read(file) or ""),
 }
 

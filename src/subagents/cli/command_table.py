@@ -9,70 +9,62 @@ from functools import cache
 from typing import Final
 
 from subagents import extension
-from subagents.extension import Command
+from subagents.extension import Command, everyday
 
 CORE: Final = {
-    "Delegate": (
-        Command("run", "runs.submission:run", "Run a task, wait for it and print its result", True),
-        Command("spawn", "runs.submission:spawn", "Start a run and print its id", True),
-        Command("continue", "runs.session_commands:continue_", "Continue an ended run's session"),
-        Command("attach", "runs.attach:attach", "Follow a session and type into it"),
-        Command("wait", "runs.receiving:wait", "Wait for runs and print their results"),
-        Command("inbox", "runs.receiving:inbox", "Show new messages and mark them as read"),
-        Command("answer", "runs.control_commands:answer", "Answer a worker's question"),
+    "Hand over work": (
+        everyday(
+            "run",
+            "runs.submission:run",
+            "Run a task, wait for it and print its result",
+            spawns=True,
+        ),
+        everyday("spawn", "runs.submission:spawn", "Start a run and print its id", spawns=True),
     ),
-    "Look": (
-        Command("list", "show.run_list:list_", "List runs, newest first"),
-        Command("tree", "show.show_commands:tree", "Show runs and the runs they spawned"),
-        Command("status", "show.run_status:status", "Show what runs are doing now"),
-        Command("watch", "show.watch_command:watch", "Watch runs live until they end"),
-        Command("show", "show.show_commands:show", "Show everything about a run"),
+    "See what happens": (
+        everyday("list", "show.run_list:list_", "List runs, newest first; -w watches them"),
+        everyday("show", "show.show_commands:show", "Show everything about a run"),
+        everyday("log", "show.log_command:log", "Show what a worker said and did"),
+        everyday("why", "show.show_commands:why", "Explain why a run is in its current state"),
         Command("result", "show.show_commands:result", "Print the full result of a run"),
-        Command("log", "show.log_command:log", "Show what a worker said and did"),
-        Command("timeline", "show.show_commands:timeline", "List every event of a run"),
         Command("events", "show.events_command:events", "Stream the events of all runs"),
-        Command("alerts", "show.alerts_command:alerts", "List past alerts and what became of each"),
-        Command("why", "show.show_commands:why", "Explain why a run is in its current state"),
         Command("stats", "show.report_commands:stats", "Count runs, time, tokens and cost"),
-        Command("export", "show.report_commands:export", "Print runs as CSV or JSON"),
-        Command("attention", "show.show_commands:attention", "List what needs a person"),
-        Command("agents list", "setup.agent_commands:list_", "List the configured agents"),
-        Command("agents show", "setup.agent_commands:show", "Show an agent's card and record"),
-        Command("agents stats", "setup.agent_commands:stats", "Show how attempts ended"),
-        Command("agents suggest", "setup.agent_commands:suggest", "Suggest agents for a task"),
     ),
-    "Act": (
+    "Take part": (
+        everyday("wait", "runs.receiving:wait", "Wait for runs and print their results"),
+        everyday("answer", "runs.control_commands:answer", "Answer a worker's question"),
+        everyday("cancel", "runs.control_commands:cancel", "Cancel runs and their children"),
+        everyday("retry", "runs.control_commands:retry", "Start a run again"),
+        Command("inbox", "runs.inbox_command:inbox", "Show messages, and what needs a person"),
+        Command("dismiss", "runs.control_commands:dismiss", "Settle a contract that was escalated"),
+        Command("redeliver", "runs.control_commands:redeliver", "Offer a result once more"),
+        Command("continue", "runs.session_commands:continue_", "Go on with a run's session"),
         Command("steer", "runs.control_commands:steer", "Send a message to a live worker"),
         Command("interrupt", "runs.session_commands:interrupt", "End a turn, keep the session"),
         Command("pause", "runs.control_commands:pause", "Pause runs"),
+        Command("resume", "runs.control_commands:resume", "Resume paused runs"),
         Command(
             "prioritize", "runs.control_commands:prioritize", "Change a run's place in the queue"
         ),
-        Command("resume", "runs.control_commands:resume", "Resume paused runs"),
-        Command("cancel", "runs.control_commands:cancel", "Cancel runs and their children"),
-        Command("retry", "runs.control_commands:retry", "Start a run again"),
-        Command("redeliver", "runs.control_commands:redeliver", "Offer a result once more"),
-        Command("dismiss", "runs.control_commands:dismiss", "Take an escalation off attention"),
     ),
     "Set up": (
-        Command("init", "setup.init_command:init", "Create a subagents.toml for this machine"),
-        Command("version", "setup.version_command:version", "Show the versions of all parts"),
-        Command("paths", "setup.paths_command:paths_", "Show every directory and file in use"),
-        Command("completion", "completion:completion", "Print shell completions"),
-        Command("config show", "setup.config_commands:show", "Show the effective configuration"),
-        Command("config validate", "setup.config_commands:validate", "Check configuration files"),
-        Command("config trust", "setup.config_commands:trust", "Trust a project's file"),
-        Command("config schema", "setup.config_commands:schema", "Print the JSON Schema"),
+        Command("agents", "setup.agent_commands:agents", "List, show or suggest agents"),
+        Command("config", "setup.config_commands:config", "Show, check or trust configuration"),
         Command("secret set", "setup.secret_commands:set_", "Store a secret in the keyring"),
         Command("secret check", "setup.secret_commands:check", "Check that a secret is there"),
         Command("secret delete", "setup.secret_commands:delete", "Delete one of the keyring's"),
-        Command("serve", "serving:serve", "Run the daemon in the foreground"),
+        Command("completion", "completion:completion", "Print shell completions"),
+        Command("version", "setup.version_command:version", "Show the versions of all parts"),
+    ),
+    "Keep it running": (
         Command("up", "setup.daemon_commands:up", "Start the daemon in the background"),
         Command("down", "setup.daemon_commands:down", "Stop the daemon; workers keep running"),
+        Command("serve", "serving:serve", "Run the daemon in the foreground"),
+    ),
+    "Called by agent programs": (
         Command("mcp", "bridge.mcp_command:mcp", "Serve MCP on stdin and stdout"),
     ),
-    "For agent programs": (),
-    "For workers": (
+    "Called by workers": (
         Command("report", "workers.worker_commands:report", "Report that the task is complete"),
         Command("progress", "workers.worker_commands:progress", "Report progress"),
         Command("notify", "workers.worker_commands:notify", "Send a message to the requester"),
@@ -82,15 +74,43 @@ CORE: Final = {
 }
 """The core's, by their heading in the overview; their functions are below ``subagents.cli``."""
 CORE_PARENTS: Final = {
-    "agents": "Look at the configured agents",
     "secret": "Keep secrets for workers: `--env NAME=secret:NAME`",
-    "config": "Look at the configuration and trust project files",
     "mcp": "Serve MCP on stdin and stdout, and register with MCP clients",
 }
 BEFORE_PARSER: Final = "mcp"
 """The command that every session of every client starts; it reads its few words itself."""
 ALIASES: Final = {"logs": "log", "ls": "list", "ps": "list"}
 """Words that people type who know docker, kubectl or a shell."""
+MEANT: Final = {
+    "stop": "subagents cancel RUN ends a run; subagents down ends the daemon",
+    "kill": "subagents cancel RUN",
+    "rm": "subagents cancel RUN ends a run; ended runs are archived by themselves",
+    "cron": "subagents schedule add",
+}
+"""Other such words, where it is not certain what they ask for."""
+RENAMED: Final = {
+    "agents list": "agents",
+    "agents show": "agents",
+    "agents stats": "stats --attempts",
+    "agents suggest": "agents --suggest",
+    "alerts": "inbox --alerts",
+    "attach": "continue",
+    "attention": "inbox --attention",
+    "config schema": "config --schema",
+    "config show": "config",
+    "config trust": "config --trust",
+    "config validate": "config --check",
+    "export csv": "list --format csv",
+    "export json": "list --format json",
+    "export jsonl": "list --format jsonl",
+    "export": "list --format csv",
+    "paths": "config --paths",
+    "status": "list --now",
+    "timeline": "why --verbose",
+    "tree": "list --tree",
+    "watch": "list --watch",
+}
+"""Commands of 0.2 and what stands for them; taken until 0.4."""
 
 
 @cache
@@ -134,6 +154,23 @@ def below(parent: str) -> list[str]:
     """The names of the commands below ``config``, ``db``, …"""
     named = [each.name for each in commands() if each.name.startswith(f"{parent} ")]
     return [name.split()[1] for name in named]
+
+
+def renamed() -> Mapping[str, str]:
+    """Commands of earlier versions, and what stands for each now."""
+    more = (each.renamed for each in extension.found().used)
+    return {**RENAMED, **{name: now for each in more for name, now in each.items()}}
+
+
+def current(words: list[str]) -> tuple[list[str], str]:
+    """The words with the present name of a command that was renamed, and the name it had."""
+    is_core = bool(words) and (words[0] in _core() or words[0] in CORE_PARENTS)
+    known = RENAMED if is_core or " ".join(words[:1]) in RENAMED else renamed()
+    for count in (2, 1):
+        name = " ".join(words[:count])
+        if len(words) >= count and name in known:
+            return [*known[name].split(), *words[count:]], name
+    return words, ""
 
 
 def named(words: list[str]) -> str:

@@ -136,6 +136,7 @@ def _help_words(before: Sequence[str]) -> Iterator[Offer]:
 
     if not before:
         yield from _command_words("", ())
+        yield "all", "every command"
         yield from ((topic, "topic") for topic in topics())
     elif before[0] in parents():
         yield from _command_words(before[0], before)

@@ -24,6 +24,8 @@ else:
 
 
 OPTIONS: Final = "Options"
+WHOLE: Final = "--help-all"
+"""Shows the flags of a command that are rarely needed, too."""
 
 
 class Parameter(NamedTuple):
@@ -63,6 +65,8 @@ class Argument(NamedTuple):
     metavar: str = ""
     group: str = OPTIONS
     is_shown: bool = True
+    is_everyday: bool = True
+    """Whether ``--help`` shows it; ``--help-all`` shows the others, too."""
 
     @property
     def label(self) -> str:
@@ -94,16 +98,31 @@ def refusal(flag: str, why: str, *, hint: str | None = None) -> UsageError:
     return UsageError(f"{flag} {why}", hint=hint, details={"field": flag})
 
 
+def chosen(**views: bool) -> str:
+    """The one flag of several ways to look that was given; empty = none.
+
+    Args:
+        views: Whether each was given, by its name.
+
+    Raises:
+        UsageError: Two of them were.
+    """
+    first, *more = [f"--{name}" for name, is_given in views.items() if is_given] or [""]
+    if more:
+        raise refusal(first, f"and {more[0]} are two ways to look: give one of them")
+    return first
+
+
 def refuse_unused(because: str, **given: bool) -> None:
     """Refuse options that nothing would read: what was asked for would silently not be done.
 
     Args:
         because: Why, behind the name of the option: ``needs --wait``.
-        given: Whether each such option was given, by its name.
+        given: Whether each such option was given, by its name: ``dry_run``.
 
     Raises:
         UsageError: One was; names it.
     """
     for name, is_given in given.items():
         if is_given:
-            raise refusal(f"--{name}", because)
+            raise refusal(f"--{name.replace('_', '-')}", because)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from subagents.cli.command_table import below, command_of, commands, is_group, target_of
-from subagents.cli.flags import OPTIONS, Argument
+from subagents.cli.flags import OPTIONS, WHOLE, Argument
 from subagents.cli.parser import declared
 from subagents.extension import Command
 
@@ -25,16 +25,19 @@ Rows = list[tuple[str, str]]
 """Each flag or word with its text."""
 
 
-def page(name: str) -> str:
-    """The whole page of a command."""
+def page(name: str, *, is_whole: bool) -> str:
+    """The page of a command; the whole of it has the flags that are rarely needed, too."""
     command = command_of(name)
     assert command is not None  # noqa: S101  who asks has found it
     width = min(shutil.get_terminal_size().columns, WIDTH_MAX)
-    function, arguments = target_of(command), shown(command)
+    function, every = target_of(command), shown(command)
+    arguments = [each for each in every if is_whole or each.is_everyday]
     lines = [usage(name, arguments), "", description(function, width)]
     for title, rows in groups_of(name, arguments).items():
         label = min(LABEL_MAX, max(len(each) for each, _ in rows))
         lines += ["", f"{title}:", *_columns(rows, label, width)]
+    if more := len(every) - len(arguments):
+        lines += ["", f"{more} more options: subagents {name} {WHOLE}"]
     return "\n".join([*lines, ""])
 
 

@@ -6,13 +6,16 @@ The overview is printed from the table of commands without any parser, so that i
 import contextlib
 import sys
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Final
 
 from subagents.cli.command_table import (
     BEFORE_PARSER,
+    MEANT,
     below,
     command_of,
     commands,
+    current,
     groups,
     is_group,
     is_only_group,
@@ -21,11 +24,12 @@ from subagents.cli.command_table import (
     target_of,
 )
 from subagents.cli.ending import reporting
+from subagents.cli.flags import WHOLE
 from subagents.errors import EXIT_OK, NotFound, UsageError
 from subagents.extension import Command
 from subagents.version import __version__
 
-HELP_FLAGS: Final = {"--help", "-h"}
+HELP_FLAGS: Final = {"--help", "-h", WHOLE}
 COLOR: Final = "--color"
 COLUMNS: Final = 80
 VIEW_FLAGS: Final = ("--json", "--jq", "--format")
@@ -50,7 +54,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     with contextlib.suppress(AttributeError):
         # A worker's text in a terminal without UTF-8 is shown escaped, not refused.
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    return reporting(lambda: _dispatch(_without_view(_without_color(arguments))), as_json=as_json)
+    return reporting(lambda: _dispatch(_without_view(_up_to_date(arguments))), as_json=as_json)
+
+
+def _up_to_date(arguments: list[str]) -> list[str]:
+    """The arguments without ``--color``, and with the name that a command has now."""
+    words = _without_color(arguments)
+    now, before = current(words)
+    if before and sys.stderr.isatty():
+        from subagents.cli import output  # noqa: PLC0415  the overview needs none of it
+
+        is_now = " ".join(now[: len(now) - len(words) + len(before.split())])
+        output.note(f"subagents {before} is now: subagents {is_now}")
+    return now
 
 
 def _complete(words: list[str]) -> int:
@@ -113,6 +129,8 @@ def _dispatch(arguments: list[str]) -> int:
     match arguments:
         case [] | ["help" | "--help" | "-h"]:
             sys.stdout.write(overview())
+        case ["help", "all"] | ["--help-all"]:
+            sys.stdout.write(overview_of_all())
         case ["--version" | "-V"]:
             sys.stdout.write(f"subagents {__version__}\n")
         case [word, *rest] if word == BEFORE_PARSER and (
@@ -121,7 +139,9 @@ def _dispatch(arguments: list[str]) -> int:
             from subagents.cli.bridge.mcp_front import serve  # noqa: PLC0415
 
             return serve(rest)
-        case [name] | [name, "--help" | "-h"] | ["help", name] if is_only_group(name):
+        case [name] | [name, "--help" | "-h" | "--help-all"] | ["help", name] if is_only_group(
+            name
+        ):
             sys.stdout.write(overview_of(name))
         case ["help", *words]:
             return _help(words)
@@ -131,31 +151,63 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def overview() -> str:
-    """Every command in one line each."""
+    """What one needs in the first week: a line for each command, and for each group of some."""
+    from subagents.cli.topics import topics  # noqa: PLC0415  most command lines need none of it
+
     lines = [
         "Usage: subagents COMMAND [OPTIONS]",
         "",
         "One local service that any agent can call and any agent can work for.",
-    ]
-    width = max(len(each.name) for members in groups().values() for each in members)
-    for group, members in groups().items():
-        lines += ["", f"{group}:"]
-        lines += [f"  {each.name:<{width}}  {each.summary}" for each in members]
-    from subagents.cli.topics import topics  # noqa: PLC0415
-
-    lines += [
+        *_table(_everyday()),
         "",
         "Examples:",
         "  subagents run 'wc -l README.md'     the result on stdout, the rest on stderr",
         "  subagents demo                      a tour in 15 seconds",
         "",
-        "Every command takes --help, and --color auto|always|never; with --json, as well",
-        "--json=FIELD,…, --jq EXPRESSION and --format '{field} {other}'.",
-        f"Help topics (subagents help TOPIC): {', '.join(topics()[:4])},",
-        f"  {', '.join(topics()[4:])}",
+        "Every command:   subagents help all",
+        "About a command: subagents COMMAND --help",
+        f"About a topic:   subagents help {' | '.join(topics()[:4])}",
+        f"                   | {' | '.join(topics()[4:])}",
         "",
     ]
     return "\n".join(lines)
+
+
+def overview_of_all() -> str:
+    """Every command in one line each."""
+    rows = {
+        heading: [(each.name, each.summary) for each in members]
+        for heading, members in groups().items()
+    }
+    lines = [
+        "Usage: subagents COMMAND [OPTIONS]",
+        *_table(rows),
+        "",
+        "Every command takes --help, and --color auto|always|never; with --json, as well",
+        "--json=FIELD,…, --jq EXPRESSION and --format '{field} {other}'.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _everyday() -> dict[str, list[tuple[str, str]]]:
+    found: dict[str, list[tuple[str, str]]] = {}
+    for heading, members in groups().items():
+        for each in members:
+            word, _, is_below = each.name.partition(" ")
+            row = (word, parents()[word] if is_below else each.summary)
+            if each.is_everyday and row not in found.setdefault(heading, []):
+                found[heading].append(row)
+    return {heading: rows for heading, rows in found.items() if rows}
+
+
+def _table(groups: dict[str, list[tuple[str, str]]]) -> list[str]:
+    """Names and what each is for, below their headings."""
+    width = max(len(name) for rows in groups.values() for name, _ in rows)
+    lines = []
+    for heading, rows in groups.items():
+        lines += ["", f"{heading}:", *(f"  {name:<{width}}  {text}" for name, text in rows)]
+    return lines
 
 
 def overview_of(parent: str) -> str:
@@ -187,21 +239,22 @@ def _help(words: list[str]) -> int:
     if len(words) == 1 and words[0] in topics():
         sys.stdout.write(text_of(words[0]))
         return EXIT_OK
+    words = [*takewhile(lambda word: not word.startswith("-"), current(words)[0])]
     if (name := named(words)) and len(name.split()) == len(words):
-        sys.stdout.write(_page(name))
+        sys.stdout.write(_page(name, is_whole=False))
         return EXIT_OK
     topic = " ".join(words)
-    known = [*topics(), *parents(), *(each.name for each in commands())]
+    known = ["all", *topics(), *parents(), *(each.name for each in commands())]
     raise NotFound(
         f"there is no help topic or command {topic!r}{near(topic, known)}",
-        hint=f"topics: {', '.join(topics())}; commands: subagents --help",
+        hint=f"topics: {', '.join(topics())}; commands: subagents help all",
     )
 
 
-def _page(name: str) -> str:
+def _page(name: str, *, is_whole: bool) -> str:
     from subagents.cli.help_page import page  # noqa: PLC0415  only who asks needs it
 
-    return overview_of(name) if is_only_group(name) else page(name)
+    return overview_of(name) if is_only_group(name) else page(name, is_whole=is_whole)
 
 
 def _called(arguments: list[str]) -> int:
@@ -212,8 +265,8 @@ def _called(arguments: list[str]) -> int:
     # A word behind a group that is a command, too (`mcp`), was meant to be one of its commands.
     if row is None or (line and not line[0].startswith("-") and is_group(name)):
         raise _unknown(name, line)
-    if HELP_FLAGS & {*_options(line)}:
-        sys.stdout.write(_page(name))
+    if asked := HELP_FLAGS & {*_options(line)}:
+        sys.stdout.write(_page(name, is_whole=WHOLE in asked))
         return EXIT_OK
     from subagents.cli.parser import parse  # noqa: PLC0415  the overview needs none of it
 
@@ -240,10 +293,12 @@ def _unknown(name: str, line: Sequence[str]) -> UsageError:
     from subagents.cli.parser import near  # noqa: PLC0415  the overview needs none of it
 
     word = line[0]
+    if not name and word in MEANT:
+        raise UsageError(f"there is no command {word!r}", hint=MEANT[word])
     known = below(name) if name else sorted({each.name.split()[0] for each in commands()})
     return UsageError(
         f"there is no command {f'{name} ' if name else ''}{word!r}{near(word, known)}",
-        hint=f"subagents {name} {' | '.join(known)}" if name else "subagents --help",
+        hint=f"subagents {name} {' | '.join(known)}" if name else "subagents help all",
     )
 
 

@@ -34,7 +34,7 @@ Selectors: how to name a run
   tests           its label: the newest run of your session with it, or else of any session
   last            the newest run of your session
 
-Commands that take several runs (list, wait, status, watch, pause, resume, cancel) also accept:
+Commands that take several runs (list, wait, pause, resume, cancel) also accept:
 
   tree:RUN        a run and everything it spawned
   phase:NAME      all runs in a phase, or in several: phase:queued,running
@@ -42,7 +42,7 @@ Commands that take several runs (list, wait, status, watch, pause, resume, cance
   tag:NAME        all runs with a tag
   dir:DIR         all runs that work in a directory or below it: dir:.
 
-list, tree, status and watch find runs by flags, too: --dir, --session, --agent, --label, --tag,
+list finds runs by flags, too: --dir, --session, --agent, --label, --tag,
 --phase, --outcome, --since, --until, --text. All that are given must fit. --phase, --outcome and
 phase: take every word that a list shows as STATE: failed, blocked and paused, too.
 
@@ -76,7 +76,7 @@ Phases: the stages of a run
   announce_deferred   ended; delivery is postponed
   cleanup_pending     delivered; files are being cleaned up
   completed           done
-  completed_giveup    done; delivery was given up, the result is kept (subagents attention)
+  completed_giveup    done, but nobody took the result: subagents inbox --attention
 
 To see why a run is in its phase: subagents why RUN
 """
@@ -85,7 +85,7 @@ ENVIRONMENT: Final = """\
 Environment
 
   SUBAGENTS_HOME          one directory for configuration, state, cache and socket
-  SUBAGENTS_A__B=value    sets the configuration key a.b (subagents config show --origin)
+  SUBAGENTS_A__B=value    sets the configuration key a.b (subagents config --origin)
   NO_COLOR                disables colours
   FORCE_COLOR             enables colours in pipes, too; --color always|never overrides both
 
@@ -109,7 +109,7 @@ command that they start.
 For example:
 
   subagents list --format '{runId} {agentId} {outcome.status}'
-  subagents status last --json=phase,usage
+  subagents list --now last --json=phase,usage
 """
 
 _CORE: Final = {

@@ -17,6 +17,8 @@ FORMAT: Final = "--format"
 _FIELD: Final = r"\{([^{}]*)\}|\{\{|\}\}"
 _ESCAPES: Final = {"\\t": "\t", "\\n": "\n"}
 FLAGS: Final = (JSON, JQ, FORMAT)
+TABLES: Final = ("csv", "json", "jsonl")
+"""Values of ``list --format`` that are no template."""
 _LISTED: Final = r"[A-Za-z.]+(,[A-Za-z.]+)+"
 MISSING: Final = "-"
 """What a template prints for null and for a field that this row does not have."""
@@ -65,10 +67,12 @@ def taken_from(
                 raise UsageError(f"{JSON}= needs names of fields", hint=f"{JSON}=runId,label")
             views.append(View(fields=fields))
         else:
-            if not is_one_word and not words:
-                raise UsageError(f"{name} needs a value", details={"field": name})
-            given = value if is_one_word else words.pop(0)
-            views.append(View(jq=given) if name == JQ else View(template=given))
+            given = value if is_one_word else _value_of(name, words)
+            if name == FORMAT and given in TABLES:
+                # The command's own: a whole table, where a template would have fields.
+                kept += [name, given]
+            else:
+                views.append(View(jq=given) if name == JQ else View(template=given))
     if len(views) > 1:
         raise UsageError(f"give one of {JSON}=FIELDS, {JQ} and {FORMAT}")
     if not views:
@@ -76,6 +80,12 @@ def taken_from(
     if JSON not in kept:
         kept.append(JSON)
     return [*kept, *arguments[end:]], views[0]
+
+
+def _value_of(flag: str, words: list[str]) -> str:
+    if not words:
+        raise UsageError(f"{flag} needs a value", details={"field": flag})
+    return words.pop(0)
 
 
 def shown(document: object, view: View, *, is_one_of_many: bool = False) -> Iterator[object]:

@@ -152,7 +152,7 @@ class RunHandle:
         return read(await self._client.get(f"/v1/runs/{self.id}{rest}"), kind)
 
     async def status(self) -> RunStatus:
-        """How the run is doing now, as ``subagents status --json`` shows it."""
+        """How the run is doing now, as ``subagents list --now --json`` shows it."""
         return await self._ask("/status", RunStatus)
 
     async def show(self) -> RunDetail:

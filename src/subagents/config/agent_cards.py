@@ -54,7 +54,7 @@ def none_allowed(own: str) -> str:
     return (
         "You may spawn no agent yet. Do the work yourself, or ask the user to name some in"
         f" agents.{own}.subagents.allow_agents of subagents.toml (`subagents init` writes one;"
-        " `subagents config show` shows the effective configuration)."
+        " `subagents config` shows the effective configuration)."
     )
 
 

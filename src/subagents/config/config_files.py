@@ -34,7 +34,7 @@ class Found(NamedTuple):
         """One line for people: the file, what is wrong, and both ways out."""
         return (
             f"{self.file} is ignored: {self.problem}. To use it, read it first, then: {self.mend};"
-            f" or, exactly as it is now: subagents config trust {self.file}"
+            f" or, exactly as it is now: subagents config --trust {self.file}"
         )
 
 

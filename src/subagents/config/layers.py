@@ -117,7 +117,7 @@ class Config(msgspec.Struct, frozen=True):
         ignored = (*self.ignored, *lines)
         hint = (
             f"{self.files[-1]} cannot allow agents more than the user's own file does, unless a"
-            f" person trusts it: subagents config trust {self.files[-1]}"
+            f" person trusts it: subagents config --trust {self.files[-1]}"
         )
         return msgspec.structs.replace(
             self, settings=settings, own=None, ignored=ignored, refusal_hint=hint
@@ -153,7 +153,7 @@ def _ignored_line(file: Path, left_out: Sequence[str]) -> str:
     others = f" and {more} more" if more > 0 else ""
     return (
         f"{file}: ignored for agents: {shown}{others}"
-        f" (a project file cannot widen; to allow it: subagents config trust {file})"
+        f" (a project file cannot widen; to allow it: subagents config --trust {file})"
     )
 
 

@@ -10,7 +10,7 @@ from tests.cli.cli_home import Home, gate, until
 def test_ctrl_c_leaves_the_run_alone_and_says_how_to_come_back(shared: Home) -> None:
     waiting = shared.start("run", "sleep 60", "--label", "left")
     try:
-        until(lambda: shared.cli("status", "left").code == 0, "the run is there")
+        until(lambda: shared.cli("list", "--now", "left").code == 0, "the run is there")
         run = str(shared.field("left", "runId"))
         waiting.send_signal(signal.SIGINT)
         out, err = waiting.communicate(timeout=20)
@@ -28,7 +28,7 @@ def test_ctrl_c_leaves_the_run_alone_and_says_how_to_come_back(shared: Home) -> 
 def test_a_wait_outlives_a_killed_daemon_and_brings_it_back(home: Home) -> None:
     waiting = home.start("run", f"{gate('killed')}; echo survived", "--label", "survivor")
     try:
-        until(lambda: home.cli("status", "survivor").code == 0, "the run is there")
+        until(lambda: home.cli("list", "--now", "survivor").code == 0, "the run is there")
         until(lambda: home.field("survivor", "phase") == "running", "it runs")
         home.kill_daemon()
         (home.work / "killed").touch()

@@ -106,9 +106,9 @@ def test_an_interrupted_run_is_partial_and_can_be_gone_on_with(shared: Home) -> 
 @pytest.mark.requirement("cli:attach:pipe")
 def test_lines_from_a_pipe_are_messages_and_its_end_waits_for_the_work(shared: Home) -> None:
     first = ended(shared, "a1")
-    done = shared.ok("attach", "a1", stdin="and now?\n\n")
-    quiet = shared.ok("attach", "a1", "--tail", "0", stdin="")
-    failed = shared.cli("attach", ended(shared, "a2", "fails"), stdin="again\n")
+    done = shared.ok("continue", "a1", stdin="and now?\n\n")
+    quiet = shared.ok("continue", "a1", "--tail", "0", stdin="")
+    failed = shared.cli("continue", ended(shared, "a2", "fails"), stdin="again\n")
 
     lines = done.out.splitlines()
     assert any(line.endswith("  at work") for line in lines)
@@ -122,8 +122,8 @@ def test_lines_from_a_pipe_are_messages_and_its_end_waits_for_the_work(shared: H
 @pytest.mark.requirement("cli:attach:pipe")
 def test_a_message_from_a_pipe_that_is_refused_ends_it_with_the_reason(shared: Home) -> None:
     shared.ok("run", "true", "--agent", "command", "--label", "deaf")
-    done = shared.cli("attach", "deaf", stdin="more\n")
-    only_watched = shared.cli("attach", "deaf", stdin="")
+    done = shared.cli("continue", "deaf", stdin="more\n")
+    only_watched = shared.cli("continue", "deaf", stdin="")
 
     assert done.code == 1
     assert 'runtime "command" cannot continue a session' in done.err
@@ -134,7 +134,7 @@ def test_a_message_from_a_pipe_that_is_refused_ends_it_with_the_reason(shared: H
 @pytest.mark.requirement("cli:attach:pipe")
 def test_a_reader_of_json_sees_pages_and_answers(shared: Home) -> None:
     ended(shared, "a3")
-    done = shared.ok("attach", "a3", "--json", stdin="more\n")
+    done = shared.ok("continue", "a3", "--json", stdin="more\n")
 
     assert '"status":"accepted"' in done.out
     assert done.out.count('"nextSeq"') >= 2
@@ -143,7 +143,7 @@ def test_a_reader_of_json_sees_pages_and_answers(shared: Home) -> None:
 @pytest.mark.requirement("cli:attach:terminal")
 def test_on_a_terminal_messages_go_into_the_turn_and_over_to_the_next_run(shared: Home) -> None:
     first = at_work(shared, "t1")
-    with terminal(shared, "attach", "t1") as screen:
+    with terminal(shared, "continue", "t1") as screen:
         screen.until("› ", "at work")
         screen.type("use the other branch\r")
         screen.until("t1 is at work and has the message (steered)", "message from agent:main:main")
@@ -154,14 +154,14 @@ def test_on_a_terminal_messages_go_into_the_turn_and_over_to_the_next_run(shared
         screen.type("\x04")
         assert screen.code() == 0
 
-    assert "Detached; the session is kept. Come back: subagents attach r-" in screen.shown
+    assert "Detached; the session is kept. Come back: subagents continue r-" in screen.shown
 
 
 @pytest.mark.requirement("cli:attach:terminal")
 @pytest.mark.parametrize("keys", ["\x04", "\x03", "/detach\r"])
 def test_whoever_leaves_leaves_the_work_going_on(shared: Home, keys: str) -> None:
     run_id = at_work(shared, f"t2{len(keys)}{ord(keys[0])}")
-    with terminal(shared, "attach", run_id) as screen:
+    with terminal(shared, "continue", run_id) as screen:
         screen.until("› ", "at work")
         if keys == "\x03":
             screen.interrupt("Detached")
@@ -169,7 +169,7 @@ def test_whoever_leaves_leaves_the_work_going_on(shared: Home, keys: str) -> Non
             screen.type(keys)
         assert screen.code() == 0
 
-    assert f"Detached; the work continues. Come back: subagents attach {run_id}" in screen.shown
+    assert f"Detached; the work continues. Come back: subagents continue {run_id}" in screen.shown
     assert shared.field(run_id, "phase") == "running"
     shared.ok("cancel", run_id)
 
@@ -177,7 +177,7 @@ def test_whoever_leaves_leaves_the_work_going_on(shared: Home, keys: str) -> Non
 @pytest.mark.requirement("cli:attach:follows")
 def test_who_is_attached_follows_a_run_that_somebody_else_started(shared: Home) -> None:
     ended(shared, "t3")
-    with terminal(shared, "attach", "t3") as screen:
+    with terminal(shared, "continue", "t3") as screen:
         screen.until("run ended: ok")
         shared.ok("continue", "t3", "said elsewhere")
         screen.until("task from agent:main:main: said elsewhere", "  said elsewhere")

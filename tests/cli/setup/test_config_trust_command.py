@@ -42,14 +42,14 @@ def test_an_agent_may_use_a_project_file_once_a_person_trusts_it(home: Home) -> 
     home.ok("up")
     with pytest.raises(Forbidden, match="allow_agents") as caught:
         spawn_as_agent(home)
-    assert str(caught.value.hint).endswith(f"subagents config trust {file.resolve()}")
-    shown = home.ok("config", "show", "agents.main")
+    assert str(caught.value.hint).endswith(f"subagents config --trust {file.resolve()}")
+    shown = home.ok("config", "agents.main")
     assert "ignored for agents: agents.main.subagents.allow_agents" in shown.err
     assert home.ok("run", "echo by hand", "--agent", "local").out == "by hand\n"
 
-    asked = home.cli("config", "trust")  # nobody is here to be asked
+    asked = home.cli("config", "--trust")  # nobody is here to be asked
     assert (asked.code, "--yes" in asked.err) == (2, True)
-    assert home.ok("config", "trust", "--yes", "--json").json == {
+    assert home.ok("config", "--trust", "--yes", "--json").json == {
         "file": str(file.resolve()),
         "trusted": True,
     }
@@ -65,7 +65,7 @@ def test_an_agent_may_use_a_project_file_once_a_person_trusts_it(home: Home) -> 
 def test_a_worker_can_neither_trust_a_file_nor_write_a_trusted_one(home: Home) -> None:
     (home.work / "subagents.toml").write_text(PROJECT)
     worker = {"SUBAGENTS_RUN_ID": "r-0000000000"}
-    refused = home.cli("config", "trust", "--yes", env=worker)
+    refused = home.cli("config", "--trust", "--yes", env=worker)
     assert (refused.code, "a worker cannot trust a file" in refused.err) == (4, True)
 
     assert home.cli("init", "--yes", env=worker).code == 0
@@ -76,10 +76,10 @@ def test_a_worker_can_neither_trust_a_file_nor_write_a_trusted_one(home: Home) -
 
 @pytest.mark.requirement("cli:config-trust")
 def test_a_file_that_is_not_there_or_wrong_is_not_trusted(home: Home) -> None:
-    missing = home.cli("config", "trust", "--yes")
+    missing = home.cli("config", "--trust", "--yes")
     assert (missing.code, "there is no project file here" in missing.err) == (3, True)
-    named = home.cli("config", "trust", "nothing.toml", "--yes")
+    named = home.cli("config", "--trust", "nothing.toml", "--yes")
     assert named.code == 3
     (home.work / "subagents.toml").write_text("[agents.x]\nruntim = 1\n")
-    wrong = home.cli("config", "trust", "--yes")
+    wrong = home.cli("config", "--trust", "--yes")
     assert (wrong.code, "runtim" in wrong.err) == (2, True)

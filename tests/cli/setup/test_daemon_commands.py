@@ -84,13 +84,13 @@ def test_a_daemon_starts_with_a_broken_file_and_refuses_only_new_runs(home: Home
     refused = home.cli("spawn", "echo new", "--agent", "mine", "--json")
     assert refused.code == 2
     assert f"{config}:6: unknown key agents.other.runtim" in str(refused.json["message"])
-    assert "new runs are refused" in home.ok("status", run).err
+    assert "new runs are refused" in home.ok("list", "--now", run).err
 
     (home.work / "go").touch()
     assert home.ok("wait", run).out == "went on\n"
     config.write_text(good)
     until(lambda: home.cli("spawn", "true", "--agent", "mine").code == 0, "the mend is seen")
-    until(lambda: "refused" not in home.ok("status", run).err, "all is well again")
+    until(lambda: "refused" not in home.ok("list", "--now", run).err, "all is well again")
 
 
 @pytest.mark.requirement("daemon:last-good-config")

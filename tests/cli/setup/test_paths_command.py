@@ -7,7 +7,7 @@ from tests.cli.cli_home import Home
 
 
 def listed(home: Home) -> dict[str, Path]:
-    found = home.ok("paths", "--json").json
+    found = home.ok("config", "--paths", "--json").json
     return {name: Path(str(each["path"])) for name, each in found.items() if isinstance(each, dict)}
 
 
@@ -17,7 +17,7 @@ def test_all_places_are_below_the_home_and_none_is_made_by_looking(home: Home) -
     found = listed(home)
     assert found.pop("projectConfig") == home.work / "subagents.toml"
     assert all(path.is_relative_to(home.root / "h") for path in found.values())
-    assert "(not there)" in home.ok("paths").out
+    assert "(not there)" in home.ok("config", "--paths").out
     assert not (home.root / "h").exists()
 
 

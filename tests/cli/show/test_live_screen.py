@@ -1,13 +1,10 @@
 """On a terminal: a live tree, questions of the command itself, and no colours where unwanted."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 from tests.cli.cli_home import Home
 from tests.cli.terminal import terminal
-
-from subagents.config.starter import starter_text
 
 
 def on_terminal(
@@ -45,7 +42,7 @@ def test_at_80_columns_a_run_can_be_copied_and_its_state_and_age_be_read(shared:
 @pytest.mark.requirement("cli:colour")
 def test_colours_appear_on_a_terminal_and_not_with_no_color(shared: Home) -> None:
     shared.ok("run", "echo x", "--label", "coloured")
-    _, coloured = on_terminal(shared, "status", "coloured")
+    _, coloured = on_terminal(shared, "list", "--now", "coloured")
     assert "\x1b[32m✔\x1b[0m" in coloured
     for line in ("status coloured", "tree coloured", "list"):
         _, plain = on_terminal(shared, *line.split(), env={"NO_COLOR": "1"})
@@ -60,19 +57,3 @@ def test_a_result_cannot_clear_the_screen_but_a_pipe_gets_it_as_it_is(shared: Ho
     assert "\x1b[2J" not in shown
     assert "ab" in shown
     assert shared.ok("result", "evil").out == "a\x1b[2Jb\n"
-
-
-@pytest.mark.requirement("cli:confirm")
-@pytest.mark.parametrize(("typed", "kept"), [("n\n", "# mine\n"), ("y\n", "")])
-def test_on_a_terminal_a_file_is_replaced_only_after_a_yes(
-    shared: Home, typed: str, kept: str
-) -> None:
-    file: Path = shared.work / "subagents.toml"
-    file.write_text("# mine\n")
-    try:
-        code, shown = on_terminal(shared, "init", typed=typed)
-        assert code == 0
-        assert "exists. Replace it? [y/N]" in shown
-        assert file.read_text() == (kept or starter_text(shared.env()))
-    finally:
-        file.unlink()

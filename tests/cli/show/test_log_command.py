@@ -192,7 +192,7 @@ def test_status_shows_what_counts_on_two_lines(shared: Home) -> None:
     run = shared.spawn("python3 worker.py 4 status-go", "--label", "counted")
     until(lambda: shared.field(run, "latestProgress"), "it told of its progress")
     until(lambda: shared.field(run, "tokensIn"), "it told of its usage")
-    first, second = shared.ok("status", run).out.splitlines()
+    first, second = shared.ok("list", "--now", run).out.splitlines()
     assert first.startswith(f"▶ {run}  counted  running  ")
     assert "57k tokens" in first
     assert "$" not in first
@@ -200,8 +200,8 @@ def test_status_shows_what_counts_on_two_lines(shared: Home) -> None:
     assert re.search(r", \d+s ago", second)
     (shared.work / "status-go").touch()
     shared.ok("wait", run)
-    assert shared.ok("status", run).out.startswith(f"✔ {run}  counted  ok  ")
-    both = shared.ok("status", run, "counted", "--json").json
+    assert shared.ok("list", "--now", run).out.startswith(f"✔ {run}  counted  ok  ")
+    both = shared.ok("list", "--now", run, "counted", "--json").json
     assert isinstance(both["runs"], list)
 
 

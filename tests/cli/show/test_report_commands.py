@@ -55,9 +55,9 @@ def test_runs_are_exported_for_a_spreadsheet_and_for_programs(shared: Home) -> N
     task = "=1+1; echo 'a, b'"
     shared.cli("run", task, "--label", "exported", "--tag", "t1", "--tag", "t2")
     flags = ("--label", "exported")
-    (found,) = csv.DictReader(io.StringIO(shared.ok("export", "csv", *flags).out))
-    (line,) = shared.ok("export", "jsonl", *flags).out.splitlines()
-    (whole,) = shared.ok("export", "json", *flags).rows("runs")
+    (found,) = csv.DictReader(io.StringIO(shared.ok("list", "--format", "csv", *flags).out))
+    (line,) = shared.ok("list", "--format", "jsonl", *flags).out.splitlines()
+    (whole,) = shared.ok("list", "--format", "json", *flags).rows("runs")
 
     assert json.loads(line) == whole
     assert (whole["label"], whole["tags"], whole["costUsd"]) == ("exported", ["t1", "t2"], None)

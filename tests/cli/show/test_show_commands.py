@@ -83,7 +83,7 @@ def test_what_is_not_shown_is_counted_and_only_an_empty_database_has_no_runs(hom
     start = "No runs. Start one"
     home.ok("up")
     assert start in home.ok("list", "--label", "x").err
-    assert start in home.ok("tree").err
+    assert start in home.ok("list", "--tree").err
 
     home.environ["SUBAGENTS_AGENTS__DEFAULTS__SUBAGENTS__ARCHIVE_AFTER_MINUTES"] = "0"
     home.down()
@@ -104,7 +104,9 @@ def test_what_is_not_shown_is_counted_and_only_an_empty_database_has_no_runs(hom
         assert len(whole.out.splitlines()) == len(seen.out.splitlines()) + 1
     assert "1 archived run not shown" in home.ok("list", "--label", "read").err
     assert "No run fits: subagents list" in home.ok("list", "--label", "nobody").err
-    assert "No tree fits: subagents tree" in home.ok("tree", "--session", "web").err
+    assert (
+        "No tree fits: subagents list --tree" in home.ok("list", "--tree", "--session", "web").err
+    )
 
 
 @pytest.mark.requirement("cli:search")
@@ -129,8 +131,8 @@ def test_runs_are_found_by_what_a_person_remembers_of_them(shared: Home) -> None
     assert ids("tag:left", "--mine") == both
     assert ids("--tag", "left", "--dir", str(place), command="tree", name="roots") == both[::-1]
     assert ids("--tag", "left", command="status") == [working]
-    assert working in shared.ok("status").out
-    assert "No active runs" in shared.ok("status", "--text", "nobody wrote this").err
+    assert working in shared.ok("list", "--now").out
+    assert "No active runs" in shared.ok("list", "--now", "--text", "nobody wrote this").err
     assert ids("--once", "--tag", "left", command="watch") == [working]
     shared.ok("cancel", "tag:right", "--yes")
     shared.cli("wait", working)
@@ -165,7 +167,7 @@ def test_what_a_run_did_can_be_read_step_by_step(shared: Home) -> None:
     assert sorted(line.split()[1] for line in said) == ["err", "err", "out", "out"]
     assert len(shared.ok("log", run, "--type", "text", "--attempt", "1").out.splitlines()) == 2
     assert shared.ok("result", run).out == "out\n"
-    timeline = shared.ok("timeline", run).out
+    timeline = shared.ok("why", "--verbose", run).out
     assert "Spawned" in timeline.splitlines()[0]
     assert "+0.000s" in timeline.splitlines()[0]
     assert "RetryDue" in timeline or "retry" in timeline.lower()

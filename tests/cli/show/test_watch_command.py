@@ -95,7 +95,7 @@ def test_what_is_folded_still_counts() -> None:
 @pytest.mark.requirement("watch:ends")
 def test_it_ends_by_itself_when_all_are_over_also_over_a_kill_of_the_daemon(shared: Home) -> None:
     run = shared.spawn("until test -e go; do sleep 0.05; done; exit 2", "--label", "first")
-    watching = shared.start("watch", "--interval", "200ms")
+    watching = shared.start("list", "--watch", "--interval", "200ms")
     try:
         assert watching.stdout is not None
         assert " ▶  first  command  running" in watching.stdout.readline()
@@ -116,7 +116,7 @@ def test_it_ends_by_itself_when_all_are_over_also_over_a_kill_of_the_daemon(shar
 @pytest.mark.requirement("watch:ends", "cli:exit-codes")
 def test_ctrl_c_ends_it_with_130(shared: Home) -> None:
     run = shared.spawn("sleep 60")
-    watching = shared.start("watch", run)
+    watching = shared.start("list", "--watch", run)
     try:
         assert watching.stdout is not None
         assert "running" in watching.stdout.readline()
@@ -133,33 +133,35 @@ def test_ctrl_c_ends_it_with_130(shared: Home) -> None:
 def test_once_is_a_table_and_as_json_a_document(shared: Home) -> None:
     run = shared.spawn("sleep 60", "--label", "steady")
     until(lambda: shared.field(run, "phase") == "running", "it runs")
-    shown = shared.ok("watch", run, "--once").out
+    shown = shared.ok("list", "--watch", run, "--once").out
     assert "RUN" in shown.splitlines()[0]
     assert "steady" in shown.splitlines()[1]
-    (row,) = shared.ok("watch", "--once", "--json").rows("runs")
+    (row,) = shared.ok("list", "--watch", "--once", "--json").rows("runs")
     assert (row["runId"], row["state"]) == (run, "running")
     shared.ok("cancel", run)
     shared.cli("wait", run)
-    done = shared.cli("watch", "tree:steady", "--json")
+    done = shared.cli("list", "--watch", "tree:steady", "--json")
     (last,) = [json.loads(line) for line in done.out.splitlines()]
     assert [each["state"] for each in last["runs"]] == ["cancelled"]
 
 
 @pytest.mark.requirement("watch:once")
 def test_nothing_at_work_is_no_error_and_mistakes_are_named(shared: Home) -> None:
-    until(lambda: not shared.ok("watch", "--once", "--json").rows("runs"), "all is over")
-    assert "No active runs" in shared.ok("watch").err
-    refused = shared.cli("watch", "--interval", "10ms")
+    until(lambda: not shared.ok("list", "--watch", "--once", "--json").rows("runs"), "all is over")
+    assert "No active runs" in shared.ok("list", "--watch").err
+    refused = shared.cli("list", "--watch", "--interval", "10ms")
     assert refused.code == 2
     assert "--interval must be 200ms or more" in refused.err
-    assert shared.cli("watch", "nobody").code == 3
+    assert shared.cli("list", "--watch", "nobody").code == 3
 
 
 @pytest.mark.requirement("watch:terminal")
 def test_on_a_terminal_it_is_never_higher_than_the_screen(shared: Home) -> None:
     runs = [shared.spawn("sleep 60", "--label", f"many{n}") for n in range(12)]
     until(lambda: shared.field(runs[3], "phase") == "running", "some run")
-    with terminal(shared, "watch", "--interval", "200ms", env={"LINES": "10"}) as watching:
+    with terminal(
+        shared, "list", "--watch", "--interval", "200ms", env={"LINES": "10"}
+    ) as watching:
         watching.until("more: subagents list")
         frame = watching.shown.split("\x1b[1A")[-1]
         assert "6 more: subagents list" in frame

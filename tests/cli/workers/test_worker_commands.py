@@ -17,7 +17,7 @@ def test_a_workers_question_reaches_whoever_waits_and_the_answer_reaches_the_wor
         assert any("asker asks: which branch?" in line for line in lines)
         assert [next(lines), next(lines)] == ["  1  main\n", "  2  dev\n"]
         command = next(line for line in lines if "answer with:" in line)
-        items = shared.ok("attention", "--json").rows("items")
+        items = shared.ok("inbox", "--attention", "--json").rows("items")
         assert "which branch?" in [each["text"] for each in items]
         request = command.split()[-2]
         assert shared.ok("answer", request, "dev").out == f"{request}: answered\n"
@@ -48,7 +48,7 @@ def asked(home: Home, task: str, decision: str, *text: str) -> str:
 
 
 def question_of(home: Home, run: str) -> str | None:
-    items = home.ok("attention", "--json").rows("items")
+    items = home.ok("inbox", "--attention", "--json").rows("items")
     found = (str(each["requestId"]) for each in items if each["runId"] == run and each["requestId"])
     return next(found, None)
 

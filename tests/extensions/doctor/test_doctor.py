@@ -14,7 +14,7 @@ from subagents.extensions.doctor import doctor
 def test_a_config_typo_is_named_with_its_mend_by_validate_and_doctor(home: Home) -> None:
     file = home.work / "subagents.toml"
     file.write_text("[agents.defaults.subagents]\nmax_spawn_dept = 2\n")
-    done = home.cli("config", "validate")
+    done = home.cli("config", "--check")
     assert done.code == 2
     assert "max_spawn_dept" in done.err
     assert "max_spawn_depth" in done.err

@@ -92,8 +92,8 @@ def home(tmp_path: Path) -> Iterator[Home]:
 def test_an_agents_card_says_what_its_runtime_can_do_and_whether_a_scope_was_tried(
     home: Home,
 ) -> None:
-    plain = home.ok("agents", "show", "command").out
-    scoped = home.ok("agents", "show", "honest").out
+    plain = home.ok("agents", "command").out
+    scoped = home.ok("agents", "honest").out
 
     assert "can:          tells tokens or cost, outlives the daemon" in plain
     assert "tool scope:   cannot be enforced: a spawn that asks for one is refused" in plain
@@ -121,7 +121,7 @@ def test_a_worker_that_keeps_to_its_scope_is_proven_and_its_scoped_spawns_are_no
         "subagents doctor --probe honest"
     )
     assert not after.json.get("warnings")
-    shown = home.ok("agents", "show", "honest").out
+    shown = home.ok("agents", "honest").out
     assert "tool scope:   enforced, and proven: it made the file when it was allowed" in shown
     assert "works proven, scope proven, usage proven" in shown
 
@@ -143,7 +143,7 @@ def test_a_denied_tool_that_worked_refuses_every_scope_until_there_is_another_ve
     assert "subagents doctor --probe liar" in refused.out
     assert unscoped.code == 0
     assert "its probe found: scope: with shell, write, edit, agents denied" in shown.out
-    card = home.ok("agents", "show", "liar").out
+    card = home.ok("agents", "liar").out
     assert "tool scope:   broken, so every scope is refused" in card
 
     home.ok("down", "--yes")

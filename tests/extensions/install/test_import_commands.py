@@ -27,13 +27,13 @@ def file_of(home: Home) -> Path:
 
 @pytest.mark.requirement("import:claude-agents")
 def test_claudes_subagents_become_agents_that_the_configuration_takes(home: Home) -> None:
-    done = home.ok("import", "claude-agents", "--yes")
+    done = home.ok("init", "--from", "claude-agents", "--yes")
 
     assert "+[agents.looker]" in done.out
     written = tomllib.loads(file_of(home).read_text())["agents"]
     assert written.keys() == {"looker", "second"}
     assert written["looker"]["instructions"] == 'You "look" \\ at ünï 😀.\n\nThen say.'
-    assert "looker" in home.ok("agents", "list").out
+    assert "looker" in home.ok("agents").out
 
 
 @pytest.mark.requirement("import:keeps-what-is-there")
@@ -43,9 +43,9 @@ def test_what_the_file_says_already_stays_as_it_is_and_a_second_import_adds_noth
     file = file_of(home)
     file.write_text(MINE + '\n[agents.second]\nruntime = "command"\ncommand = ["true"]\n')
     before = file.read_text()
-    first = home.ok("import", "claude-agents", "--yes")
+    first = home.ok("init", "--from", "claude-agents", "--yes")
     after = file.read_text()
-    second = home.ok("import", "claude-agents", "--yes")
+    second = home.ok("init", "--from", "claude-agents", "--yes")
 
     assert after.startswith(before.rstrip())
     assert "agents.second is there already" in first.err
@@ -57,7 +57,7 @@ def test_what_the_file_says_already_stays_as_it_is_and_a_second_import_adds_noth
 @pytest.mark.requirement("import:asks")
 @pytest.mark.parametrize("flags", [("--dry-run",), ()])
 def test_nothing_is_written_without_a_yes(home: Home, flags: tuple[str, ...]) -> None:
-    done = home.cli("import", "claude-agents", *flags)
+    done = home.cli("init", "--from", "claude-agents", *flags)
 
     assert "+[agents.looker]" in done.out
     assert not file_of(home).exists()
@@ -80,7 +80,7 @@ def test_each_file_is_read_by_itself_also_in_folders_below_and_what_became_of_it
     (agents / ".git").mkdir()
     (agents / ".git" / "hidden.md").write_text(AGENT.format(name="hidden"))
     file_of(home).write_bytes(f"\ufeff{MINE}".encode())
-    done = home.ok("import", "claude-agents", "--yes", "--json").json
+    done = home.ok("init", "--from", "claude-agents", "--yes", "--json").json
     assert isinstance(done["leftOut"], list)
     assert isinstance(done["added"], list)
     assert isinstance(done["changed"], list)
@@ -92,14 +92,14 @@ def test_each_file_is_read_by_itself_also_in_folders_below_and_what_became_of_it
         "latin.md",
         "zero.md is a device, not a regular file",
     ]
-    assert "bom" in home.ok("agents", "list").out
+    assert "bom" in home.ok("agents").out
 
 
 @pytest.mark.requirement("import:file-by-file")
 def test_where_no_file_is_an_agent_it_says_why_instead_of_having_all_of_them(home: Home) -> None:
     (home.work / "docs").mkdir()
     (home.work / "docs" / "README.md").write_text("# x\n")
-    done = home.cli("import", "claude-agents", "docs", "--yes")
+    done = home.cli("init", "--from", "claude-agents", "docs", "--yes")
 
     assert done.code == 3
     assert "README.md: no frontmatter" in done.err
@@ -112,14 +112,14 @@ def test_agents_beyond_what_a_file_may_have_are_left_out_and_the_rest_works(home
     for number in range(40):
         text = f"---\nname: big{number:02}\n---\n{'word ' * 6_000}\n"
         (agents / f"big{number:02}.md").write_text(text)
-    done = home.ok("import", "claude-agents", "--yes", "--json").json
+    done = home.ok("init", "--from", "claude-agents", "--yes", "--json").json
     assert isinstance(done["leftOut"], list)
     assert isinstance(done["added"], list)
     assert isinstance(done["changed"], list)
 
     assert 30 < len(done["added"]) < 42
     assert "the file would be over 1,048,576 bytes" in done["leftOut"][0]
-    assert "big00" in home.ok("agents", "list").out
+    assert "big00" in home.ok("agents").out
 
 
 @pytest.mark.requirement("import:openclaw")
@@ -132,7 +132,7 @@ def test_files_that_an_openclaw_file_includes_are_read_as_openclaw_reads_them(ho
     (home.work / "a.json5").write_text("\ufeff// mine\n{list: [{id: 'a'}], defaults: {model: 'x'}}")
     (home.work / "more" / "b.json5").write_text("{list: [{$include: './c.json'}, {id: 'b'}]}")
     (home.work / "more" / "c.json").write_text('{"id": "c", "x": {"$include": "../o.json"}}')
-    done = home.ok("import", "openclaw", "o.json", "--yes", "--json").json
+    done = home.ok("init", "--from", "openclaw", "o.json", "--yes", "--json").json
     assert isinstance(done["leftOut"], list)
     assert isinstance(done["added"], list)
     assert isinstance(done["changed"], list)
@@ -155,7 +155,7 @@ def test_files_that_include_each_other_nine_times_are_read_a_hundred_times_at_mo
         names = ",".join([f"'b{level + 1}.json'"] * 9)
         (home.work / f"b{level}.json").write_text(f"{{$include: [{names}]}}")
     (home.work / "b9.json").write_text("{agents: {list: [{id: 'a'}]}}")
-    done = home.ok("import", "openclaw", "b0.json", "--dry-run", "--json").json
+    done = home.ok("init", "--from", "openclaw", "b0.json", "--dry-run", "--json").json
 
     assert done["added"] == ["a"]
     assert isinstance(done["leftOut"], list)
@@ -174,7 +174,7 @@ def test_files_that_include_each_other_nine_times_are_read_a_hundred_times_at_mo
 )
 def test_a_file_without_agents_has_none_and_not_all_of_them(home: Home, text: str) -> None:
     (home.work / "o.json").write_text(text)
-    done = home.cli("import", "openclaw", "o.json", "--yes")
+    done = home.cli("init", "--from", "openclaw", "o.json", "--yes")
 
     assert done.code == 3
     assert "no agent was found" in done.err
@@ -184,7 +184,7 @@ def test_a_file_without_agents_has_none_and_not_all_of_them(home: Home, text: st
 def test_an_openclaw_file_with_comments_is_read_and_reported_as_json(home: Home) -> None:
     file = home.work / "openclaw.json"
     file.write_text("// mine\n{agents: {list: [{id: 'one', sandbox: {},}], },}")
-    done = home.ok("import", "openclaw", "openclaw.json", "--yes", "--json").json
+    done = home.ok("init", "--from", "openclaw", "openclaw.json", "--yes", "--json").json
     assert isinstance(done["leftOut"], list)
     assert isinstance(done["added"], list)
     assert isinstance(done["changed"], list)

@@ -76,7 +76,7 @@ def test_a_channel_through_which_nothing_gets_is_said_by_doctor_and_attention(
     assert home.cli("run", "exit 3", env=env).code == 5
 
     def attention() -> str:
-        return home.ok("attention", env=env).out
+        return home.ok("inbox", "--attention", env=env).out
 
     until(lambda: "you are not told of runs through phone (" in attention(), "it is said")
     assert problem in attention()
@@ -101,5 +101,5 @@ def test_a_channel_that_works_is_no_problem_and_one_that_came_later_is_said(home
         said = home.cli("doctor").out
     assert "later (ntfy): the daemon does not know it" in said
     assert said.splitlines()[-1] == "Notifications of runs to phone (ntfy)."
-    assert "channel" not in home.ok("attention").out
+    assert "channel" not in home.ok("inbox", "--attention").out
     assert len(to.requests) == 1

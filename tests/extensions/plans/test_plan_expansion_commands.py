@@ -40,7 +40,7 @@ def test_a_dry_run_shows_what_would_start_and_starts_nothing(shared: Home, tmp_p
     path = tmp_path / "ci.toml"
     path.write_text(MATRIX.replace(', "before"', ""))
     before = shared.ok("list", "--archived", "--json").json["total"]
-    done = shared.ok("plan", "dry-run", str(path), "--var", "branch=next")
+    done = shared.ok("plan", "run", "--dry-run", str(path), "--var", "branch=next")
     assert [line.split() for line in done.out.splitlines()] == [
         ["#", "LABEL", "AGENT", "STARTS", "TASK"],
         ["1", "test", "(1)", "command", "at", "once", "echo", "1", "next"],
@@ -59,7 +59,7 @@ def test_a_dry_run_in_json_names_variables_without_their_values(
 ) -> None:
     path = tmp_path / "ci.toml"
     path.write_text(MATRIX.replace(', "before"', ""))
-    done = shared.ok("plan", "dry-run", str(path), "--json")
+    done = shared.ok("plan", "run", "--dry-run", str(path), "--json")
     assert [row["environment"] for row in done.rows("runs")] == [["TOKEN"], ["TOKEN"], []]
     assert done.json["maxTokens"] == 2000
     assert "main-value" not in done.out
@@ -83,7 +83,7 @@ def test_a_dry_run_refuses_what_could_not_start(
 ) -> None:
     path = tmp_path / "p.yaml"
     path.write_text(runs)
-    done = shared.cli("plan", "dry-run", str(path))
+    done = shared.cli("plan", "run", "--dry-run", str(path))
     assert done.code != EXIT_OK
     assert message in done.err
 
@@ -105,7 +105,7 @@ def test_a_dry_run_of_one_run_says_how_it_would_be_run(shared: Home, command: st
 def test_a_variable_is_a_name_and_a_value(
     file: str, capsys: pytest.CaptureFixture[str], given: str
 ) -> None:
-    assert main(["plan", "dry-run", file, "--var", given]) == EXIT_USAGE
+    assert main(["plan", "run", "--dry-run", file, "--var", given]) == EXIT_USAGE
     assert f"--var {given!r} is not NAME=VALUE" in capsys.readouterr().err
 
 

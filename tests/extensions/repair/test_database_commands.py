@@ -302,7 +302,7 @@ def test_a_database_that_is_no_file_of_this_machine_is_left_to_its_own_programs(
     checked = home.cli("db", "check")
     assert (checked.code, checked.out) == (1, "")
     assert "password" not in checked.err
-    assert "database" not in home.ok("paths", "--json").json
+    assert "database" not in home.ok("config", "--paths", "--json").json
     assert home.ok("version", "--json").json["schema"] is None
     up = home.cli("up")
     assert up.code != 0

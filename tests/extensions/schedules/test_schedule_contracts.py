@@ -146,7 +146,7 @@ def test_a_scheduled_run_is_found_by_the_name_of_its_schedule(prepared: Home) ->
     ):
         prepared.ok("schedule", "add", name, "@daily", *given)
         run_ids = prepared.ok("schedule", "run-now", name).out.split()
-        found = prepared.ok("status", name, "--json").json
+        found = prepared.ok("list", "--now", name, "--json").json
         assert (found["runId"], found["label"]) == (run_ids[-1], label)
         assert run_ids[-1] in prepared.ok("why", name).out
 

@@ -86,32 +86,33 @@ def test_over_ssh_it_says_how_to_come_from_there(home: Home) -> None:
 @pytest.mark.requirement("cli:ui")
 def test_sessions_are_listed_and_revoked_by_name_or_all(home: Home) -> None:
     home.ok("up")
-    assert home.ok("ui", "sessions").out.startswith("No browser is logged in.")
+    assert home.ok("ui", "--sessions").out.startswith("No browser is logged in.")
     for role in ((), ("--viewer",), ()):
         assert log_in(home.ok("ui", *role, env=NO_WINDOW).out.strip()) == 200
-    rows = home.ok("ui", "sessions", "--json").rows("logins")
+    rows = home.ok("ui", "--sessions", "--json").rows("logins")
     assert [each["role"] for each in rows] == ["operator", "viewer", "operator"]
-    listed = home.ok("ui", "sessions").out
+    listed = home.ok("ui", "--sessions").out
     assert listed.split()[:5] == ["ID", "ROLE", "MADE", "USED", "BROWSER"]
     assert "\u202e" not in listed
     assert (
-        home.ok("ui", "revoke", rows[1]["loginId"]).out == f"{rows[1]['loginId']} is logged out.\n"
+        home.ok("ui", "--revoke", rows[1]["loginId"]).out
+        == f"{rows[1]['loginId']} is logged out.\n"
     )
-    assert home.cli("ui", "revoke", rows[1]["loginId"]).code == 3
-    revoked = home.ok("ui", "revoke", "--all", "--json").rows("logins")
+    assert home.cli("ui", "--revoke", rows[1]["loginId"]).code == 3
+    revoked = home.ok("ui", "--revoke", "--all", "--json").rows("logins")
     assert [each["loginId"] for each in revoked] == [rows[0]["loginId"], rows[2]["loginId"]]
-    assert home.ok("ui", "sessions").out.startswith("No browser is logged in.")
-    assert home.ok("ui", "revoke", "--all").out == "No browser was logged in.\n"
+    assert home.ok("ui", "--sessions").out.startswith("No browser is logged in.")
+    assert home.ok("ui", "--revoke", "--all").out == "No browser was logged in.\n"
 
 
 @pytest.mark.requirement("cli:ui")
 def test_what_to_revoke_is_said(home: Home) -> None:
-    for words in (("ui", "revoke"), ("ui", "revoke", "w-1", "--all")):
+    for words in (("ui", "--revoke"), ("ui", "--revoke", "w-1", "--all")):
         refused = home.cli(*words)
         assert (refused.code, "name the logins to revoke, or --all" in refused.err) == (2, True)
     unknown = home.cli("ui", "close")
     assert unknown.code == 2
-    assert "subagents ui sessions | revoke" in unknown.err
+    assert "close needs --revoke" in unknown.err
 
 
 @pytest.mark.requirement("cli:ui")

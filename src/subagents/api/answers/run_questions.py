@@ -52,7 +52,7 @@ async def asking_run(services: Services, caller: Caller, request_id: str) -> Run
         run = await services.engine.queries.run(run_id)
     except NotFound as error:
         raise NotFound(
-            f"request {request_id} does not exist", hint="see: subagents attention"
+            f"request {request_id} does not exist", hint="see: subagents inbox --attention"
         ) from error
     await require_own(services, run, caller)
     return run

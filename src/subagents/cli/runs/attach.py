@@ -1,4 +1,4 @@
-"""``attach``: follow a session live and write into it, over all the runs that work in it.
+"""``continue`` without a message: follow a session over all its runs, and write into it.
 
 A thread follows the transcript and prints it; this one reads what is typed. Both look at the same
 session: when a message starts a run that continues it, the follower continues there.
@@ -12,26 +12,23 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable
-from typing import Annotated, Final
+from typing import Final
 
 from subagents.api.wire.log_answers import LogPage
 from subagents.api.wire.run_answers import RunDetail, SentMessage
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect
-from subagents.cli.flags import Parameter, Run
 from subagents.cli.runs.follow import outcome_code
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.runs.session_commands import sent_text
 from subagents.cli.show import log_lines as log
 from subagents.cli.show import render
-from subagents.cli.show.events_command import JsonLines
 from subagents.client.client import Client, Document, Query, persistently
 from subagents.errors import EXIT_OK, RateLimited, SubagentsError
 from subagents.text import one_line
 
 PROMPT: Final = "› "
-LINES: Final = 20
 PAGE_LINES: Final = 1_000
 NEXT_RUN_S: Final = 1.0
 """The pause between two looks whether a session that has ended was continued."""
@@ -41,27 +38,16 @@ INTERRUPT: Final = "/interrupt"
 LEAVE: Final = "/detach"
 
 
-def attach(
-    run: Run,
-    /,
-    *,
-    tail: Annotated[
-        int, Parameter(name=("--tail", "-n"), help="Start with the newest N lines.", metavar="N")
-    ] = LINES,
-    json: JsonLines = False,
-) -> int:
-    """Follow a session live and type messages into it, even after its run has ended.
+def attach(run: str, *, tail: int, json: bool) -> int:
+    """Follow the session of a run and send what is typed; see ``continue``.
 
-    A line you type goes into the worker's current turn if its runtime accepts input; otherwise it
-    starts a run that continues the session. `/interrupt` ends the turn. Ctrl-C or Ctrl-D detaches
-    without stopping the work. When stdin is a pipe, each line is a message, and at the end of the
-    input the session is followed until no run is active; the exit code is then that of `run`.
+    Args:
+        run: Any run of the session.
+        tail: How many of the newest lines to begin with.
+        json: Print documents, a line each.
 
-    For example:
-
-        subagents attach docs
-
-        echo 'and the index, please' | subagents attach last
+    Returns:
+        The exit code: at a terminal 0, with a pipe that of ``run``.
     """
     with connect() as client:
         session = newest(client, run)
@@ -86,7 +72,7 @@ def attach(
             raise follower.error
         now = newest(client, follower.run_id)
     continues = "the work continues" if now.outcome is None else "the session is kept"
-    output.note(f"\nDetached; {continues}. Come back: subagents attach {now.run_id}")
+    output.note(f"\nDetached; {continues}. Come back: subagents continue {now.run_id}")
     return EXIT_OK
 
 

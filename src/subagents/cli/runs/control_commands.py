@@ -144,7 +144,7 @@ def prioritize(
 def redeliver(*runs: Runs, json: Json = False) -> None:
     """Offer a result once more, under the same id: one that was read and lost, or given up.
 
-    Its requester finds it in its inbox again, and `subagents timeline` says who asked for it.
+    Its requester finds it in its inbox again, and `subagents why -v` says who asked for it.
 
     For example:
 
@@ -158,7 +158,7 @@ def redeliver(*runs: Runs, json: Json = False) -> None:
 def dismiss(*runs: Runs, json: Json = False) -> None:
     """Say that the escalations of runs were dealt with.
 
-    A broken contract that was escalated stays under `subagents attention` until its run is
+    A broken contract that was escalated stays under `subagents inbox --attention` until its run is
     continued, started again, or dismissed.
 
     For example:

@@ -67,15 +67,9 @@ def query_of(selector: str) -> dict[str, str]:
     """The parameters of ``/v1/runs`` for a selector that names several runs.
 
     Raises:
-        UsageError: It names one run, or nothing behind its colon.
+        UsageError: It names nothing behind its colon.
     """
     kind, colon, name = selector.partition(":")
-    if not is_several(selector):
-        several = ", ".join(f"{each}{form}" for each, (_, form, _) in _SEVERAL.items())
-        raise UsageError(
-            f"{selector!r} does not select several runs",
-            hint=f"one run: subagents show {selector}; several: {several}",
-        )
     parameter, form, read_name = _SEVERAL[f"{kind}{colon}"]
     if not name.strip():
         raise UsageError(f"{selector} needs a name: {kind}:{form}")

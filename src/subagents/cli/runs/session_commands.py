@@ -1,13 +1,13 @@
 """``continue`` and ``interrupt``: continue a session, and end the turn that is under way."""
 
 import time
-from typing import Annotated
+from typing import Annotated, Final
 
 from subagents.api.wire.run_answers import SentMessage
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
-from subagents.cli.flags import Json, Parameter, Run
+from subagents.cli.flags import Json, Parameter, Run, refuse_unused
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.runs.spawn_flags import task_text
 from subagents.cli.runs.submission import wait_and_print
@@ -15,16 +15,31 @@ from subagents.cli.show import render
 from subagents.errors import EXIT_OK
 from subagents.text import one_line
 
+LINES: Final = 20
+"""Lines of the transcript with which following begins."""
+
 
 def continue_(
     run: Run,
     /,
     *message: Annotated[
-        str, Parameter(help="The message; `-` reads it from stdin.", metavar="MESSAGE")
+        str,
+        Parameter(
+            help="The message; `-` reads it from stdin. None: follow the session and type.",
+            metavar="[MESSAGE...]",
+        ),
     ],
     detach: Annotated[
         bool, Parameter(name=("--detach", "-d"), help="Do not wait; print the id of the run.")
     ] = False,
+    tail: Annotated[
+        int | None,
+        Parameter(
+            name=("--tail", "-n"),
+            help=f"Without a message: start with the newest N lines. Default: {LINES}.",
+            metavar="N",
+        ),
+    ] = None,
     json: Json = False,
 ) -> int:
     """Continue the session of a run: start a new run in it, or message the one that is running.
@@ -33,12 +48,25 @@ def continue_(
     agent continues where it stopped, with everything it knows. Like `run`, this waits for the
     result and prints it.
 
+    Without a message it follows the session live, and each line that you type is a message.
+    `/interrupt` ends the turn; Ctrl-C or Ctrl-D detaches without stopping the work. When stdin is a
+    pipe, each line is a message, and at the end of the input the session is followed until no run
+    is active; the exit code is then that of `run`.
+
     For example:
 
         subagents continue last 'now the tests, too'
 
         subagents continue docs 'you were cut off: finish chapter 3' --detach
+
+        subagents continue docs
     """
+    if not message:
+        from subagents.cli.runs.attach import attach  # noqa: PLC0415  with threads, as needed
+
+        refuse_unused("needs a message", detach=detach)
+        return attach(run, tail=LINES if tail is None else tail, json=json)
+    refuse_unused("does not go with a message", tail=tail is not None)
     text = task_text(message)
     started = time.monotonic()
     with connect(starts=True) as client:

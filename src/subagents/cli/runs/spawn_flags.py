@@ -23,6 +23,15 @@ TASK_BYTES_MAX: Final = 256 * 1024
 """The domain's bound, which takes longer to import than to ask the daemon; a test compares them."""
 SCHEMA_BYTES_MAX: Final = 256 * 1024
 ARTIFACTS: Final = "verification.artifacts[]."
+EVERYDAY: Final = frozenset(
+    (
+        *("--label", "--agent", "--model", "--tag"),
+        *("--verify", "--schema", "--verify-cmd", "--must-change", "--retry", "--after"),
+        *("--timeout", "--access", "--max-tokens", "--max-cost"),
+        *("--cwd", "--isolation", "--env"),
+    )
+)
+"""What ``--help`` shows of them."""
 CHECKS: Final = "checks"
 """What sets the flags about files of a contract, whose order counts."""
 NAME_CHARS_MAX: Final = 255
@@ -68,6 +77,7 @@ def arguments() -> list[Argument]:
             help=row["help"],
             metavar=row.get("metavar", ""),
             group=row["group"],
+            is_everyday=row["names"][0] in EVERYDAY,
         )
         for name, row in rows().items()
     ]

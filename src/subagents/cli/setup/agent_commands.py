@@ -1,7 +1,8 @@
-"""``agents list | show | stats | suggest``: who can work here, how they did, who fits."""
+"""``agents`` and ``stats --attempts``: who works here, and how well."""
 
 import difflib
 import time
+from collections.abc import Mapping
 from typing import Annotated, Final, Literal, cast
 
 from subagents.api.wire.agent_answers import (
@@ -16,27 +17,61 @@ from subagents.api.wire.agent_answers import (
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, connect
-from subagents.cli.flags import Json, Parameter
+from subagents.cli.flags import Json, Parameter, refusal, refuse_unused
 from subagents.client.client import Document
 from subagents.errors import NotFound
 from subagents.text import duration, milliseconds_of, money, one_line
 
 REASONS_CHARS_MAX: Final = 400
 REASONS_SHOWN_MAX: Final = 3
-Agent = Annotated[str, Parameter(help="Id of the agent.", metavar="AGENT")]
-By = Literal["agent", "tag", "model"]
+GROUPED_BY: Final = ("agent", "tag", "model")
+SEARCHED_BY: Final = {"agentId": "agent", "tag": "tag", "model": "model"}
+"""The parameters of ``/v1/agents/stats``, by those of a search for runs."""
+SEARCH_NAMES: Final = {"directory": "dir", "requester": "session", "q": "text"}
+"""Flags that are not called as their parameters."""
+DAYS: Final = 30
 CostTier = Literal["free", "cheap", "medium", "expensive"]
 
 
-def list_(*, json: Json = False) -> None:
-    """List the agents configured here and whether this session may use them.
+def agents(
+    what: Annotated[
+        str | None,
+        Parameter(help="One agent; with --suggest, a description of the task.", metavar="AGENT"),
+    ] = None,
+    /,
+    *,
+    suggest: Annotated[
+        bool, Parameter(help="Suggest agents for a task, best first. Starts nothing.")
+    ] = False,
+    tag: Annotated[
+        tuple[str, ...], Parameter(help="With --suggest: a skill it should have. Repeatable.")
+    ] = (),
+    cost_tier: Annotated[
+        CostTier | None, Parameter(help="With --suggest: the highest acceptable cost tier.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List the agents configured here, or show one: its card, limits and record of 30 days.
 
     For example:
 
-        subagents agents list
+        subagents agents
 
-        subagents agents list --json
+        subagents agents researcher --json
+
+        subagents agents --suggest 'review the parser' --tag python
     """
+    if suggest:
+        _suggest(what or "", tag, cost_tier, json=json)
+        return
+    refuse_unused("needs --suggest", tag=bool(tag), cost_tier=cost_tier is not None)
+    if what is None:
+        _list(json=json)
+    else:
+        _show(what, json=json)
+
+
+def _list(*, json: bool) -> None:
     with connect(starts=True) as client:
         answer = client.get("/v1/agents", {"cwd": caller_cwd()})
     if json:
@@ -58,15 +93,7 @@ def list_(*, json: Json = False) -> None:
     )
 
 
-def show(agent: Agent, /, *, json: Json = False) -> None:
-    """Show an agent's card, limits and track record of the last 30 days.
-
-    For example:
-
-        subagents agents show command
-
-        subagents agents show researcher --json
-    """
+def _show(agent: str, *, json: bool) -> None:
     with connect(starts=True) as client:
         answer = client.get("/v1/agents", {"cwd": caller_cwd()})
         card = _card(answer, agent)
@@ -107,30 +134,24 @@ def _measured(text: str | None, field: str, one: ConfiguredAgent) -> str | None:
     return f"{text} (measured)" if text and field in one.measured else text
 
 
-def stats(
-    agent: Annotated[str | None, Parameter(help="Only this agent.", metavar="AGENT")] = None,
-    /,
-    *,
-    by: Annotated[By, Parameter(help="What to group by. Default: agent.")] = "agent",
-    tag: Annotated[str | None, Parameter(help="Only runs with this tag.")] = None,
-    model: Annotated[str | None, Parameter(help="Only attempts with this model.")] = None,
-    days: Annotated[
-        int,
-        Parameter(help="Number of UTC days including today, at most 30. Default: 30.", metavar="N"),
-    ] = 30,
-    json: Json = False,
-) -> None:
-    """Show how attempts ended. Where there was a contract, only verified attempts count as success.
+def show_attempts(by: str, search: Mapping[str, str], *, days: int | None, json: bool) -> None:
+    """Show how attempts ended; see ``stats --attempts``.
 
-    The interval contains the true rate with a probability of 95 %. `-` means unknown.
+    Args:
+        by: What to group by: an agent, a tag or a model.
+        search: Of it, agent, one tag and model.
+        days: UTC days including today; None = 30.
+        json: As one document.
 
-    For example:
-
-        subagents agents stats
-
-        subagents agents stats researcher --by tag --days 7 --json
+    Raises:
+        UsageError: Attempts are not counted by that, or not searched for by that.
     """
-    query = {"agent": agent, "by": by, "tag": tag, "model": model, "days": days}
+    if by not in GROUPED_BY:
+        raise refusal("--by", f"with --attempts must be {', '.join(GROUPED_BY)}, not {by!r}")
+    if more := search.keys() - SEARCHED_BY.keys():
+        raise refusal(f"--{SEARCH_NAMES.get(min(more), min(more))}", "does not go with --attempts")
+    query = {SEARCHED_BY[name]: value for name, value in search.items()}
+    query |= {"by": by, "days": str(days or DAYS)}
     with connect(starts=True) as client:
         answer = client.get("/v1/agents/stats", query)
     if json:
@@ -185,24 +206,7 @@ def _probed(one: ConfiguredAgent) -> str:
     return f"{at}, version {probe.version or 'unknown'}: {claims}"
 
 
-def suggest(
-    hint: Annotated[str, Parameter(help="A description of the task.", metavar="HINT")] = "",
-    /,
-    *,
-    tag: Annotated[tuple[str, ...], Parameter(help="A skill it should have. Repeatable.")] = (),
-    cost_tier: Annotated[
-        CostTier | None, Parameter(help="The highest acceptable cost tier.")
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Suggest agents for a task, best first, with the reasons. Starts nothing.
-
-    For example:
-
-        subagents agents suggest "review the parser"
-
-        subagents agents suggest --tag python --cost-tier cheap --json
-    """
+def _suggest(hint: str, tag: tuple[str, ...], cost_tier: CostTier | None, *, json: bool) -> None:
     query = {"hint": hint, "tags": ",".join(tag), "costTier": cost_tier, "cwd": caller_cwd()}
     with connect(starts=True) as client:
         answer = client.get("/v1/agents/suggest", query)

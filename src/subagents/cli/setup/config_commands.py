@@ -1,4 +1,4 @@
-"""``config show``, ``validate``, ``trust`` and ``schema``."""
+"""``config``: what is in effect here, whether files are valid, and which are trusted."""
 
 import dataclasses
 import os
@@ -6,38 +6,83 @@ from pathlib import Path
 from typing import Annotated
 
 from subagents.cli import output
-from subagents.cli.connection import caller_cwd, is_worker, paths
-from subagents.cli.flags import Json, Parameter, Yes
+from subagents.cli.connection import caller_cwd, is_worker
+from subagents.cli.connection import paths as own_paths
+from subagents.cli.flags import Json, Parameter, Yes, chosen, refusal, refuse_unused
 from subagents.errors import Forbidden, NotFound
 
 
-def show(
-    key: Annotated[
-        str | None, Parameter(help="Show only this key or section.", metavar="KEY")
+def config(
+    what: Annotated[
+        str | None,
+        Parameter(
+            help="A key or section to show, or the file to check or trust. Default: all of them.",
+            metavar="KEY|FILE",
+        ),
     ] = None,
     /,
     *,
     origin: Annotated[bool, Parameter(help="Show where each value comes from.")] = False,
+    check: Annotated[bool, Parameter(help="Say whether the files in effect are valid.")] = False,
+    trust: Annotated[
+        bool, Parameter(help="Trust this project's file, as it is now, until it changes.")
+    ] = False,
+    paths: Annotated[bool, Parameter(help="Show every directory and file in use.")] = False,
+    schema: Annotated[
+        bool, Parameter(help="Print the JSON Schema of subagents.toml, for editors.")
+    ] = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Show the effective configuration: defaults, user file, project file and environment.
 
+    With --check an error names the file, the line and the key, and the exit code is 2. Until a
+    project file is trusted, it cannot allow agents more than your own file does. Read it first: it
+    can name programs to run.
+
     For example:
 
-        subagents config show --origin
+        subagents config agents.defaults --origin
 
-        subagents config show agents.defaults --json
+        subagents config --check ./subagents.toml
+
+        subagents config --trust
     """
+    view = chosen(check=check, trust=trust, paths=paths, schema=schema)
+    if view:
+        refuse_unused(f"does not go with {view}", origin=origin)
+    if not trust:
+        refuse_unused("needs --trust", yes=yes)
+    if what is not None and (paths or schema):
+        raise refusal(view, f"takes no {what!r}")
+    file = None if what is None else Path(what)
+    if check:
+        _check(file, json=json)
+    elif trust:
+        _trust(file, yes=yes, json=json)
+    elif paths:
+        from subagents.cli.setup.paths_command import show_paths  # noqa: PLC0415  as needed
+
+        show_paths(json=json)
+    elif schema:
+        from subagents.config.schema import json_schema  # noqa: PLC0415
+
+        output.document(json_schema())  # it is JSON either way
+    else:
+        _show(what, with_origin=origin, json=json)
+
+
+def _show(key: str | None, *, with_origin: bool, json: bool) -> None:
     from subagents.config.layers import HIDDEN, load  # noqa: PLC0415
 
-    config = load(Path(caller_cwd()), os.environ, paths=paths())
+    config = load(Path(caller_cwd()), os.environ, paths=own_paths())
     leaves = [
         leaf
         for leaf in config.leaves()
         if key is None or leaf.key == key or leaf.key.startswith(f"{key}.")
     ]
     if not leaves:
-        raise NotFound(f"nothing is set at {key}", hint="see: subagents config show")
+        raise NotFound(f"nothing is set at {key}", hint="see: subagents config")
     warnings = [*config.warnings, *config.for_agents().ignored]
     if json:
         values = [{"key": leaf.key, "value": leaf.shown, "origin": leaf.origin} for leaf in leaves]
@@ -48,37 +93,21 @@ def show(
 
     for leaf in leaves:
         value = HIDDEN if leaf.is_secret else msgspec.json.encode(leaf.shown).decode()
-        where = f"  # {leaf.origin}" if origin else ""
+        where = f"  # {leaf.origin}" if with_origin else ""
         output.line(f"{leaf.key} = {value}{where}")
     for warning in warnings:
         output.note(f"warning: {warning}")
 
 
-def validate(
-    file: Annotated[
-        Path | None,
-        Parameter(help="The file to check. Default: all files in effect here.", metavar="FILE"),
-    ] = None,
-    /,
-    *,
-    json: Json = False,
-) -> None:
-    """Check configuration files. An error names the file, the line and the key; the exit code is 2.
-
-    For example:
-
-        subagents config validate
-
-        subagents config validate ./subagents.toml --json
-    """
+def _check(file: Path | None, *, json: bool) -> None:
     from subagents.config.layers import load  # noqa: PLC0415
 
     if file is None:
-        config = load(Path(caller_cwd()), os.environ, paths=paths())
+        config = load(Path(caller_cwd()), os.environ, paths=own_paths())
     else:
         if not file.exists():
             raise NotFound(f"there is no file {file}")
-        alone = dataclasses.replace(paths(), config_file=file.absolute())
+        alone = dataclasses.replace(own_paths(), config_file=file.absolute())
         config = load(None, os.environ, paths=alone)
     files, warnings = [str(each) for each in config.files], [*config.warnings, *config.ignored]
     if json:
@@ -89,34 +118,14 @@ def validate(
     output.line(f"valid: {', '.join(files) or 'no file; the defaults apply'}")
 
 
-def trust(
-    file: Annotated[
-        Path | None,
-        Parameter(help="Default: the project file in effect here.", metavar="FILE"),
-    ] = None,
-    /,
-    *,
-    yes: Yes = False,
-    json: Json = False,
-) -> None:
-    """Trust a project's subagents.toml until it changes.
-
-    Until a project file is trusted, it cannot allow agents more than your own file
-    does. Read it first: it can name programs to run.
-
-    For example:
-
-        subagents config trust
-
-        subagents config trust ./subagents.toml --yes
-    """
+def _trust(file: Path | None, *, yes: bool, json: bool) -> None:
     from subagents.config.config_files import find_files  # noqa: PLC0415
     from subagents.config.trust import trust  # noqa: PLC0415
 
     # A worker could write the file first, and so allow its own kind whatever it wants.
     if is_worker():
         raise Forbidden("a worker cannot trust a file", guardrail="role")
-    home = paths()
+    home = own_paths()
     found = file.absolute() if file is not None else None
     if found is None:
         projects = find_files(Path(caller_cwd()), home.config_file, os.environ.get("HOME"))[1]
@@ -131,18 +140,3 @@ def trust(
         output.document({"file": str(found), "trusted": True})
     else:
         output.line(f"Trusted until it changes: {found}")
-
-
-def schema(*, json: Json = False) -> None:
-    """Print the JSON Schema of subagents.toml, for editors.
-
-    For example:
-
-        subagents config schema > subagents.schema.json
-
-        subagents config schema --json
-    """
-    from subagents.config.schema import json_schema  # noqa: PLC0415
-
-    del json  # It is JSON either way.
-    output.document(json_schema())

@@ -1,4 +1,4 @@
-"""``paths``: every directory and file that this installation uses."""
+"""``config --paths``: every directory and file that this installation uses."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths
-from subagents.cli.flags import Json
 from subagents.config.paths import Paths
 
 
@@ -22,16 +21,10 @@ class Place(NamedTuple):
         return os.path.lexists(self.path)
 
 
-def paths_(*, json: Json = False) -> None:
+def show_paths(*, json: bool) -> None:
     """Show every directory and file in use, whether it exists yet or not.
 
-    Nothing else is kept anywhere. `SUBAGENTS_HOME` moves all of them.
-
-    For example:
-
-        subagents paths
-
-        du -sh "$(subagents paths --json | jq -r .state.path)"
+    Nothing else is kept anywhere. ``SUBAGENTS_HOME`` moves all of them.
     """
     found = places(paths(), Path(caller_cwd()))
     if json:

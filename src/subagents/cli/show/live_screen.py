@@ -72,7 +72,7 @@ class LiveTrees(_Redrawn):
         room = max(3, self._console.height - LINES_SPARE)
         shown = [drawn(line) for line in lines[:room]]
         if len(lines) > room:
-            shown.append(Text(f"… {len(lines) - room} more: subagents tree", style="dim"))
+            shown.append(Text(f"… {len(lines) - room} more: subagents list --tree", style="dim"))
         self._live.update(Group(*shown))
 
     def show_line(self, line: str) -> None:

@@ -1,4 +1,4 @@
-"""``stats`` and ``export``: what runs came to and what they cost, in groups or one by one."""
+"""``stats`` and ``list --format``: what runs came to and what they cost, in groups or each."""
 
 import csv
 import sys
@@ -12,8 +12,9 @@ from subagents.api.wire.run_answers import RunRow
 from subagents.api.wire.wire_struct import Document
 from subagents.cli import output
 from subagents.cli.connection import connect
-from subagents.cli.flags import Json, Parameter
+from subagents.cli.flags import Json, Parameter, refusal, refuse_unused
 from subagents.cli.runs import selectors
+from subagents.cli.setup.agent_commands import show_attempts
 from subagents.cli.show.search_query import EVERYTHING, Archived, Search
 from subagents.text import compact, cost_bound, duration, milliseconds_of
 
@@ -46,22 +47,10 @@ COLUMNS: Final[Mapping[str, Callable[[RunRow], object]]] = {
 """The columns of a table for other programs; what is not known is empty."""
 
 
-def export(
-    form: Annotated[Format, Parameter(help="csv, json or jsonl (a line for each run).")] = "csv",
-    /,
-    *,
-    search: Search = EVERYTHING,
-    archived: Archived = False,
-) -> None:
+def export(form: Format, search: Mapping[str, str], *, archived: bool) -> None:
     """Print all runs that fit, newest first, for a spreadsheet or another program.
 
     Usage is that of each run alone, so that it can be added up. What nobody reported is empty.
-
-    For example:
-
-        subagents export csv --since 7d > runs.csv
-
-        subagents export jsonl --dir . --outcome error,timeout --archived
     """
     rows = _found(search, archived=archived)
     if form == "csv":
@@ -139,23 +128,50 @@ KEYS: Final[Mapping[By, Callable[[RunRow], Sequence[str]]]] = {
 
 
 def stats(
+    agent: Annotated[str | None, Parameter(help="Only this agent.", metavar="AGENT")] = None,
+    /,
     *,
-    by: Annotated[By, Parameter(help="What to group by. Default: day.")] = "day",
+    by: Annotated[
+        By | None, Parameter(help="What to group by. Default: day; with --attempts, agent.")
+    ] = None,
     cost: Annotated[bool, Parameter(help="The dearest first.")] = False,
+    attempts: Annotated[
+        bool, Parameter(help="How attempts ended: success, verified, time, tokens, by agent.")
+    ] = False,
+    days: Annotated[
+        int | None,
+        Parameter(
+            help="With --attempts: UTC days including today, at most 30. Default: 30.", metavar="N"
+        ),
+    ] = None,
     search: Search = EVERYTHING,
     archived: Archived = False,
     json: Json = False,
 ) -> None:
     """Count runs, their time, tokens and cost, in groups. Days are those of this machine.
 
-    A run with several tags counts under each of them. How reliable agents are: `agents stats`.
+    A run with several tags counts under each of them. With --attempts: how reliable agents are.
+    Where there was a contract, only verified attempts count as success; the interval contains the
+    true rate with a probability of 95 %, and `-` means unknown.
 
     For example:
 
         subagents stats --by agent --since 7d
 
         subagents stats --cost --by directory --archived --json
+
+        subagents stats --attempts researcher --by tag --days 7
     """
+    if agent is not None:
+        if "agentId" in search:
+            raise refusal("--agent", f"and {agent}: name one agent, once")
+        search = {**search, "agentId": agent}
+    if attempts:
+        refuse_unused("does not go with --attempts", cost=cost, archived=archived)
+        show_attempts(by or "agent", search, days=days, json=json)
+        return
+    refuse_unused("needs --attempts", days=days is not None)
+    by = by or "day"
     groups = grouped(_found(search, archived=archived), by)
     if cost:
         groups.sort(key=lambda each: -each.cost_usd)

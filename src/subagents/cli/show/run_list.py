@@ -1,37 +1,57 @@
-"""``list``: a page of runs, newest first."""
+"""``list``: a page of runs, newest first, or another view of them."""
 
 import time
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 from subagents.cli import output
 from subagents.cli.connection import connect, warn_of_set_aside
-from subagents.cli.flags import Annotated, Json, Parameter
+from subagents.cli.flags import Annotated, Json, Parameter, SomeRuns, chosen, refuse_unused
 from subagents.cli.reading import read
 from subagents.cli.runs import selectors
 from subagents.cli.show import render
-from subagents.cli.show.search_query import EVERYTHING, Archived, Search
-from subagents.client.client import Client
+from subagents.cli.show.search_query import BOTH, EVERYTHING, Archived, Search
+from subagents.client.client import Client, Query
+from subagents.errors import UsageError
 from subagents.text import counted, duration, milliseconds_of
 
 if TYPE_CHECKING:
     from subagents.api.wire.run_answers import RunForest, RunPage, RunRow
 
+VIEW: Final = "Another view"
 NO_RUNS: Final = "No runs. Start one: subagents run 'echo hello'"
 
 
 def list_(
-    selector: Annotated[
+    *runs: SomeRuns,
+    watch: Annotated[
+        bool, Parameter(name=("--watch", "-w"), help="Show them live until they end.", group=VIEW)
+    ] = False,
+    now: Annotated[
+        bool,
+        Parameter(help="What each does now, with time, tokens and last activity.", group=VIEW),
+    ] = False,
+    tree: Annotated[
+        bool, Parameter(help="Together with the runs they spawned.", group=VIEW)
+    ] = False,
+    form: Annotated[
+        Literal["csv", "json", "jsonl"] | None,
+        Parameter(name="--format", help="All that fit, for another program.", group=VIEW),
+    ] = None,
+    interval: Annotated[
         str | None,
         Parameter(
-            help="`tree:RUN`, `phase:NAME,…`, `plan:NAME`, `tag:NAME` or `dir:DIR`.",
-            metavar="SELECTOR",
+            help="With --watch: the time between two updates. Default: 1s.",
+            metavar="DURATION",
+            group=VIEW,
         ),
     ] = None,
-    /,
-    *,
+    once: Annotated[bool, Parameter(is_shown=False)] = False,
     search: Search = EVERYTHING,
     archived: Archived = False,
-    limit: Annotated[int, Parameter(help="Show at most N runs. Default: 50.", metavar="N")] = 50,
+    limit: Annotated[
+        int | None, Parameter(help="Show at most N runs. Default: 50.", metavar="N")
+    ] = None,
     offset: Annotated[int, Parameter(help="Skip the first N.", metavar="N")] = 0,
     roots: Annotated[bool, Parameter(help="Only runs that no other run spawned.")] = False,
     sort: Annotated[
@@ -44,22 +64,71 @@ def list_(
 ) -> None:
     """List runs, newest first.
 
+    --watch and --now show the runs that are named, or without one those that have not ended.
+
     For example:
 
         subagents list --dir . --phase running,retry_wait
 
-        subagents list --outcome error,timeout --since 2d
+        subagents list --watch
 
-        subagents list tree:nightly --json
+        subagents list --outcome error,timeout --since 2d --format csv
     """
-    wanted = {**search, **({} if selector is None else selectors.query_of(selector))}
-    window = {
-        "archived": 1 if archived else None,
-        "limit": limit,
-        "offset": offset or None,
-        "roots": 1 if roots else None,
-        "sort": sort,
-    }
+    page = {"limit": limit is not None, "offset": bool(offset), "roots": roots, "sort": bool(sort)}
+    view = chosen(watch=watch, now=now, tree=tree, format=form is not None)
+    if not watch:
+        refuse_unused("needs --watch", interval=interval is not None, once=once)
+    if view:
+        refuse_unused(f"does not go with {view}", **page, archived=archived and (watch or now))
+    if watch:
+        from subagents.cli.show.watch_command import watch_runs  # noqa: PLC0415  as needed
+
+        watch_runs(runs, search, interval=interval or "1s", is_once=once, json=json)
+    elif now:
+        from subagents.cli.show.run_status import show_now  # noqa: PLC0415  as needed
+
+        show_now(runs, search, json=json)
+    elif tree:
+        from subagents.cli.show.show_commands import show_tree  # noqa: PLC0415  as needed
+
+        show_tree(runs, search, archived=archived, json=json)
+    elif form is not None:
+        from subagents.cli.show.report_commands import export  # noqa: PLC0415  as needed
+
+        export(form, {**search, **_selected(runs)}, archived=archived)
+    elif runs and not _selected(runs):
+        refuse_unused("is about a search, not about runs that are named", **page, archived=archived)
+        _list_named(runs, search, json=json)
+    else:
+        window = {
+            "archived": 1 if archived else None,
+            "limit": 50 if limit is None else limit,
+            "offset": offset or None,
+            "roots": 1 if roots else None,
+            "sort": sort,
+        }
+        _list_page({**search, **_selected(runs)}, window, json=json)
+
+
+def _selected(runs: Sequence[str]) -> dict[str, str]:
+    """The search that one selector stands for; nothing for runs that are named."""
+    return selectors.query_of(runs[0]) if len(runs) == 1 and selectors.is_several(runs[0]) else {}
+
+
+def _list_named(runs: Sequence[str], search: Mapping[str, str], *, json: bool) -> None:
+    if search:
+        raise UsageError(BOTH)
+    with connect() as client:
+        names = selectors.expand(client, runs)
+        answers = [client.get(selectors.path_of(each, "/status")) for each in names]
+        rows: list[RunRow] = [read(client, each, "run_answers:RunRow") for each in answers]
+    if json:
+        output.document({"runs": answers})
+    else:
+        _table(rows, time.time() * 1000)
+
+
+def _list_page(wanted: Mapping[str, str], window: Query, *, json: bool) -> None:
     with connect() as client:
         answer = client.get("/v1/runs", {**wanted, **window})
         found: RunPage = read(client, answer, "run_answers:RunPage")
@@ -69,19 +138,23 @@ def list_(
             return
         warn_of_set_aside(answer)
         if not found.runs and not found.hidden:
-            is_search = wanted or offset
+            is_search = wanted or window["offset"]
             output.note(nothing(client, "No run fits: subagents list") if is_search else NO_RUNS)
     now_ms = time.time() * 1000
     if found.runs:
-        output.table(
-            ["run", "state", "label", "agent", "time", "age", "now"],
-            [_cells(row, now_ms) for row in found.runs],
-            styles={1: 1},
-            cut=(2, 6),
-        )
+        _table(found.runs, now_ms)
     _say_more(found)
     say_hidden(found)
     _say_scheduled(found, now_ms)
+
+
+def _table(rows: "Sequence[RunRow]", now_ms: float) -> None:
+    output.table(
+        ["run", "state", "label", "agent", "time", "age", "now"],
+        [_cells(row, now_ms) for row in rows],
+        styles={1: 1},
+        cut=(2, 6),
+    )
 
 
 def _say_scheduled(found: "RunPage", now_ms: float) -> None:

@@ -1,16 +1,16 @@
-"""``status``: how runs are doing now, on two lines each."""
+"""``list --now``: how runs are doing, on two lines each."""
 
 import time
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from subagents.cli import output
 from subagents.cli.connection import connect, warn_of_refusal
-from subagents.cli.flags import Json, SomeRuns
 from subagents.cli.reading import read
 from subagents.cli.runs import selectors
 from subagents.cli.runs.selectors import NONE_ACTIVE, path_of
 from subagents.cli.show import render
-from subagents.cli.show.search_query import BOTH, EVERYTHING, Search
+from subagents.cli.show.search_query import BOTH
 from subagents.errors import UsageError
 from subagents.text import duration, milliseconds_of, one_line
 
@@ -21,19 +21,8 @@ LINE_CHARS_MAX: Final = 200
 PART_CHARS_MAX: Final = 120
 
 
-def status(*runs: SomeRuns, search: Search = EVERYTHING, json: Json = False) -> None:
-    """Show what runs are doing now: state, time, tokens and last activity.
-
-    Without a run: all that have not ended and fit the search.
-
-    For example:
-
-        subagents status
-
-        subagents status --dir . --agent claude
-
-        subagents status tests lint --json
-    """
+def show_now(runs: Sequence[str], search: Mapping[str, str], *, json: bool) -> None:
+    """These runs, or without any all that have not ended and fit the search."""
     if runs and search:
         raise UsageError(BOTH)
     with connect() as client:

@@ -1,4 +1,4 @@
-"""The flags by which ``list``, ``tree``, ``status`` and ``watch`` find runs."""
+"""The flags by which ``list`` and ``stats`` find runs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

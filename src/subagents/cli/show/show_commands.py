@@ -1,21 +1,21 @@
-"""Commands that only look: ``tree show result timeline why attention``."""
+"""Commands that only look: ``show``, ``result``, ``why``, and the trees of ``list --tree``."""
 
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Final
 
 import msgspec
 
 from subagents.api.wire.event_answers import Timeline, Why
-from subagents.api.wire.message_answers import Attention
 from subagents.api.wire.run_answers import RunDetail, RunForest, RunLink, RunNode, StoredResult
 from subagents.api.wire.wire_struct import read
 from subagents.cli import long_results, output
 from subagents.cli.connection import connect
-from subagents.cli.flags import Json, Parameter, Run, refuse_unused
+from subagents.cli.flags import Json, Parameter, Run, refusal, refuse_unused
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.show import render, run_list
-from subagents.cli.show.search_query import BOTH, EVERYTHING, Archived, Search
+from subagents.cli.show.search_query import BOTH
 from subagents.client.client import Document
 from subagents.domain.run.access import Access
 from subagents.domain.run.outcome import DeliveryOutcome, failure_text
@@ -33,28 +33,17 @@ OVERSHOOT: Final = {
 EVENT_TEXT_CHARS_MAX: Final = 300
 
 
-def tree(
-    run: Annotated[
-        str | None, Parameter(help="The root. Default: all that fit.", metavar="RUN")
-    ] = None,
-    /,
-    *,
-    search: Search = EVERYTHING,
-    archived: Archived = False,
-    json: Json = False,
+def show_tree(
+    runs: Sequence[str], search: Mapping[str, str], *, archived: bool, json: bool
 ) -> None:
-    """Show runs together with the runs they spawned.
+    """The tree of a run, or those of all roots that fit: runs that no other run spawned.
 
-    The search flags are about the roots: those that no other run spawned.
-
-    For example:
-
-        subagents tree
-
-        subagents tree --dir . --since 1d
-
-        subagents tree last --json
+    Raises:
+        UsageError: More than one run is named, or a run and a search.
     """
+    if len(runs) > 1:
+        raise refusal("--tree", "takes one run, or a search for several")
+    run = runs[0] if runs else None
     if run is not None and search:
         raise UsageError(BOTH)
     refuse_unused(
@@ -71,7 +60,7 @@ def tree(
         roots = forest.roots
         if not json and not roots and not forest.hidden:
             output.note(
-                run_list.nothing(client, "No tree fits: subagents tree, or: subagents list")
+                run_list.nothing(client, "No tree fits: subagents list --tree, or: subagents list")
             )
     if json:
         output.document(answer)
@@ -224,15 +213,7 @@ def result(run: Run, /, *, json: Json = False) -> int:
     return long_results.exit_code(EXIT_OK, is_whole=is_whole)
 
 
-def timeline(run: Run, /, *, json: Json = False) -> None:
-    """List every event of a run, from spawn to cleanup.
-
-    For example:
-
-        subagents timeline last
-
-        subagents timeline tests --json
-    """
+def _timeline(run: str, *, json: bool) -> None:
     with connect() as client:
         answer = client.get(path_of(run, "/timeline"), {"limit": EVENTS_PAGE})
         page = read(answer, Timeline)
@@ -285,15 +266,27 @@ def _event_text(data: dict[str, object], prefix: str = "") -> str:
     return " ".join(part for part in parts if part)
 
 
-def why(run: Run, /, *, json: Json = False) -> None:
+def why(
+    run: Run,
+    /,
+    *,
+    verbose: Annotated[
+        bool,
+        Parameter(name=("--verbose", "-v"), help="Every event that is on record, as it is stored."),
+    ] = False,
+    json: Json = False,
+) -> None:
     """Explain why a run is in its current state: every step, retry and delivery attempt.
 
     For example:
 
         subagents why last
 
-        subagents why nightly --json
+        subagents why nightly --verbose
     """
+    if verbose:
+        _timeline(run, json=json)
+        return
     with connect() as client:
         answer = client.get(path_of(run, "/why"))
     if json:
@@ -318,37 +311,3 @@ def _offset(at: str | None, start_ms: int | None) -> str:
     if at_ms is None or start_ms is None:
         return ""
     return f"+{duration(at_ms - start_ms)}"
-
-
-def attention(*, json: Json = False) -> None:
-    """List what needs a person: questions, blockers, failures, unread results, stuck workers.
-
-    For example:
-
-        subagents attention
-
-        subagents attention --json
-    """
-    with connect() as client:
-        answer = client.get("/v1/attention")
-    if json:
-        output.document(answer)
-        return
-    found = read(answer, Attention)
-    if not found.items and not found.channels:
-        output.note("Nothing needs your attention.")
-    for channel in found.channels:
-        text = f"  you are not told of runs through {channel.to}: {one_line(channel.problem or '')}"
-        output.styled_line(text, "channel", "failed")
-        name, _, is_named = channel.to.partition(" (")
-        test = f"subagents notifications test {name}"
-        output.line(f"    → {test if is_named else 'subagents doctor'}")
-    now_ms = time.time() * 1000
-    for item in found.items:
-        since_ms = milliseconds_of(item.since_at)
-        age = "" if since_ms is None else f", {duration(round(now_ms - since_ms))} ago"
-        text = one_line(item.text, chars_max=200)
-        said = f"{item.label} ({item.run_id}{age}): {text}"
-        output.hanging("  ", said, mark=item.kind, word=item.kind)
-        for command in item.commands:
-            output.line(f"    → {command}")

@@ -1,4 +1,4 @@
-"""``watch``: a table of runs that is redrawn until all of them are over.
+"""``list --watch``: a table of runs that is redrawn until all of them are over.
 
 What needs a person stands first, then what failed: those rows never give way to others. Not the
 whole screen: the table stays where it was when it ends.
@@ -8,16 +8,15 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Final
+from typing import Final
 
 from subagents.api.wire.run_answers import RunPage, RunRow, RunStatus
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
-from subagents.cli.flags import Parameter, SomeRuns, refusal
+from subagents.cli.flags import refusal
 from subagents.cli.runs import selectors
-from subagents.cli.show.events_command import JsonLines
-from subagents.cli.show.search_query import BOTH, EVERYTHING, Search
+from subagents.cli.show.search_query import BOTH
 from subagents.cli.show.watch_frame import HEADERS, Frame, place
 from subagents.client.client import Client, Document, Query, persistently, segment
 from subagents.errors import NotFound, UsageError
@@ -161,25 +160,19 @@ def rows_max() -> int:
     return max(shutil.get_terminal_size().lines - LINES_SPARE, 1)
 
 
-def watch(
-    *runs: SomeRuns,
-    search: Search = EVERYTHING,
-    interval: Annotated[
-        str, Parameter(help="Time between two updates. Default: 1s.", metavar="DURATION")
-    ] = "1s",
-    once: Annotated[bool, Parameter(help="Show the table once and exit.")] = False,
-    json: JsonLines = False,
+def watch_runs(
+    runs: Sequence[str], search: Mapping[str, str], *, interval: str, is_once: bool, json: bool
 ) -> None:
-    """Watch runs live until all of them have ended.
+    """Show these runs until all of them have ended.
 
-    Runs that need you come first, then failures, then runs at work. Without a run, watch all
-    active runs that fit the search, and those spawned in the meantime.
+    Without any: all active runs that fit the search, and those spawned in the meantime.
 
-    For example:
-
-        subagents watch --dir .
-
-        subagents watch tree:nightly --interval 5s
+    Args:
+        runs: Selectors.
+        search: See ``search_query``.
+        interval: The time between two updates.
+        is_once: Show them once.
+        json: As documents, a line for each update.
     """
     if runs and search:
         raise UsageError(BOTH)
@@ -192,7 +185,7 @@ def watch(
         if not frame.shown and not json:
             output.note(selectors.NONE_ACTIVE)
             return
-        if once:
+        if is_once:
             if json:
                 output.document({"runs": watched.documents(frame)})
             else:

@@ -145,7 +145,9 @@ class Questions:
         for request in run.questions.requests if run is not None else ():
             if request.id == request_id:
                 return request
-        raise NotFound(f"request {request_id} does not exist", hint="see: subagents attention")
+        raise NotFound(
+            f"request {request_id} does not exist", hint="see: subagents inbox --attention"
+        )
 
     async def answer(
         self, request_id: RequestId, text: str, *, decision: Decision, by: str

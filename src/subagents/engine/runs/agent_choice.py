@@ -112,8 +112,7 @@ class AgentChoice:
                     f"agentId auto: none of {len(able)} agents can take this task: each needs a"
                     " runtime that offers what it asks for; shells, and commands without a"
                     " description, are left out",
-                    hint="subagents agents list shows them; name one, or describe it in"
-                    " subagents.toml",
+                    hint="subagents agents shows them; name one, or describe it in subagents.toml",
                 )
             best = order[0]
             given[best.agent_id] += 1

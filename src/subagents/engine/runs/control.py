@@ -298,7 +298,7 @@ class Control:
         if not await self._queries.is_escalated(run):
             raise Conflict(
                 f"nothing of run {run_id} was escalated: there is nothing to dismiss",
-                hint="subagents attention lists what is open",
+                hint="subagents inbox --attention lists what is open",
             )
         if run.verification.dismissed_at_ms is not None:
             return run

@@ -17,7 +17,7 @@ extension = Extension(
     storage="subagents.extensions.cluster.postgres.home_store:storage",
     node="subagents.extensions.cluster.node_parts:node",
     commands={
-        "Set up": (
+        "Keep it running": (
             Command(
                 "cluster init",
                 "subagents.extensions.cluster.cli.membership_commands:init",

@@ -396,6 +396,6 @@ def _say_how_to_look(directory: DemoDirectory, say: Voice) -> None:
     say(f"  files     {directory.work}")
     say(f"  export SUBAGENTS_HOME={shlex.quote(str(directory.home))}")
     say("  subagents list")
-    say(f"  subagents timeline {RETRIED}")
+    say(f"  subagents why -v {RETRIED}")
     say(f"  subagents show {LAST}")
     say(f"  subagents down --yes; rm -r {shlex.quote(str(directory.root))}    when you are done")

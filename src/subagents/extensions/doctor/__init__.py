@@ -1,12 +1,12 @@
 """What is wrong with an installation, and what a report of a bug needs."""
 
-from subagents.extension import Command, Extension
+from subagents.extension import Command, Extension, everyday
 
 extension = Extension(
     name="doctor",
     commands={
-        "Set up": (
-            Command(
+        "Keep it running": (
+            everyday(
                 "doctor",
                 "subagents.extensions.doctor.doctor:doctor",
                 "Check the installation and suggest fixes",

@@ -237,7 +237,7 @@ def _config(home: Paths) -> Check:
     try:
         config = load(Path(caller_cwd()), os.environ, paths=home)
     except ConfigError as error:
-        return Check("config", FAIL, error.message, error.hint or "subagents config validate")
+        return Check("config", FAIL, error.message, error.hint or "subagents config --check")
     files = ", ".join(map(str, config.files)) or "no file; the defaults apply (subagents init)"
     if config.ignored:
         text = "\n".join((*config.ignored, *config.warnings))

@@ -16,7 +16,6 @@ import msgspec
 
 from subagents.cli.doctor_check import FAIL, OK, WARN, Check
 from subagents.config.programs import program_catalog as programs
-from subagents.config.programs.codex_servers import COMMAND, codex_servers
 from subagents.config.programs.program_catalog import (
     LLM_PACKAGE,
     LLM_PROVIDERS,
@@ -30,6 +29,7 @@ from subagents.config.programs.versions_seen import Standing, number_in, standin
 from subagents.config.settings import Agent
 from subagents.domain.run.shell_variables import is_of_provider
 from subagents.errors import ConfigError, Forbidden
+from subagents.extensions.doctor.codex_servers import COMMAND, codex_servers
 from subagents.ports import Greeted, Runtime, abilities_of
 from subagents.runtimes.process.program_version import NUMBER, VERSION_S, output_of, version_of
 

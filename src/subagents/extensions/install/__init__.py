@@ -7,17 +7,10 @@ extension = Extension(
     commands={
         "Set up": (
             Command(
-                "import claude-agents",
-                "subagents.extensions.install.import_commands:claude_agents",
-                "Add Claude Code's subagents to subagents.toml",
+                "init",
+                "subagents.extensions.install.init_command:init",
+                "Create a subagents.toml for this machine",
             ),
-            Command(
-                "import openclaw",
-                "subagents.extensions.install.import_commands:openclaw",
-                "Add the agents of an openclaw.json to subagents.toml",
-            ),
-        ),
-        "For agent programs": (
             Command(
                 "mcp install",
                 "subagents.extensions.install.mcp_install:install",
@@ -43,6 +36,8 @@ extension = Extension(
                 "subagents.extensions.install.mcp_install:skill",
                 "Print a skill that teaches delegating",
             ),
+        ),
+        "Called by agent programs": (
             Command(
                 "hook stop",
                 "subagents.extensions.install.claude_hook:stop",
@@ -55,8 +50,9 @@ extension = Extension(
             ),
         ),
     },
-    parents={
-        "import": "Take over agents that were defined for another program",
-        "hook": "Commands that Claude Code's hooks run",
+    parents={"hook": "Commands that Claude Code's hooks run"},
+    renamed={
+        "import claude-agents": "init --from claude-agents",
+        "import openclaw": "init --from openclaw",
     },
 )

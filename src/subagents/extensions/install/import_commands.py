@@ -1,18 +1,17 @@
-"""``import``: agents that were defined for another program, into this project's subagents.toml."""
+"""``init --from``: agents of another program, into this project's subagents.toml."""
 
 import functools
 import itertools
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import tomlkit
 from tomlkit.items import Table as TomlTable
 
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths
-from subagents.cli.flags import Json, Parameter
 from subagents.config.files import documents
 from subagents.config.files.documents import BadDocument
 from subagents.config.files.text_files import read_text
@@ -32,37 +31,28 @@ INCLUDES_MAX: Final = 100
 INCLUDED_CHARS_MAX: Final = 256 * 1024
 """The most that all included files may have together; JSON5 takes its time."""
 
-Yes = Annotated[bool, Parameter(name=("--yes", "-y"), help="Do not ask.")]
-DryRun = Annotated[bool, Parameter(help="Show what would be written, and write nothing.")]
 
-
-def claude_agents(
-    directory: Annotated[
-        Path, Parameter(help="A directory of .md files, or one file. Default: .claude/agents.")
-    ] = Path(".claude/agents"),
-    /,
-    *,
-    yes: Yes = False,
-    dry_run: DryRun = False,
-    json: Json = False,
-) -> int:
+def claude_agents(directory: Path, *, yes: bool, dry_run: bool, json: bool) -> int:
     """Add Claude Code's subagents to this project's subagents.toml.
 
-    Each becomes an agent with the runtime `claude-code`: its text as `instructions`, its tools and
-    model. What has no equal is listed. Agents that the file has already are left as they are.
+    Each becomes an agent with the runtime ``claude-code``: its text as ``instructions``, its tools
+    and model. What has no equal is listed. Agents that the file has already are left as they are.
 
-    For example:
+    Args:
+        directory: With .md files, or one of them.
+        yes: Do not ask.
+        dry_run: Show what would be written, and write nothing.
+        json: Say it as one document.
 
-        subagents import claude-agents
-
-        subagents import claude-agents ~/.claude/agents --dry-run
+    Raises:
+        NotFound: There is no agent.
     """
     place = Path(caller_cwd()) / directory.expanduser()
     files = [place] if place.is_file() else sorted(_below(place))
     if not files:
         raise NotFound(
             f"there are no .md files in {place}",
-            hint="name the directory: subagents import claude-agents ~/.claude/agents",
+            hint="name the directory: subagents init --from claude-agents ~/.claude/agents",
         )
     texts: dict[str, str] = {}
     unreadable: list[str] = []
@@ -87,24 +77,10 @@ def _below(place: Path) -> Iterator[Path]:
         yield from (Path(folder) / each for each in files if each.lower().endswith(".md"))
 
 
-def openclaw(
-    file: Annotated[Path, Parameter(help="An openclaw.json.")],
-    /,
-    *,
-    yes: Yes = False,
-    dry_run: DryRun = False,
-    json: Json = False,
-) -> int:
-    """Add the agents of an OpenClaw configuration to this project's subagents.toml.
+def openclaw(file: Path, *, yes: bool, dry_run: bool, json: bool) -> int:
+    """Add the agents of an openclaw.json to this project's subagents.toml; see ``claude_agents``.
 
-    Its limits of sub-agents become ours, its agents those of the runtime `acp`. What has no equal
-    is listed.
-
-    For example:
-
-        subagents import openclaw ~/.openclaw/openclaw.json --dry-run
-
-        subagents import openclaw openclaw.json --yes
+    Its limits of sub-agents become ours, its agents those of the runtime ``acp``.
     """
     path = Path(caller_cwd()) / file.expanduser()
     left_out: list[str] = []

@@ -193,7 +193,7 @@ class Notifier(JournalExport):
             if _asks(found.entry.event, request):
                 text = one_line(request.question, LINE_CHARS_MAX)
                 yield Notification(
-                    f"{run.resolved.label} needs you", f"{text}\nsubagents attention"
+                    f"{run.resolved.label} needs you", f"{text}\nsubagents inbox --attention"
                 )
 
 

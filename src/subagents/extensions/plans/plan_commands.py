@@ -24,6 +24,7 @@ from subagents.cli.runs import follow, selectors
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
 from subagents.cli.runs.follow import GroupLine, RunGroup
 from subagents.cli.runs.submission import (
+    DryRun,
     Named,
     in_file,
     in_flags,
@@ -76,13 +77,16 @@ def run(
     var: Variables = (),
     env: Env = (),
     env_file: EnvFile = (),
+    dry_run: DryRun = False,
     detach: Annotated[bool, Parameter(name=("--detach", "-d"), help="Do not wait.")] = False,
     json: Json = False,
 ) -> int:
     """Start all runs of a file, or none of them, and wait for them.
 
     The file lists the spawn parameters of each run under `runs`, and under `budget` what all of
-    them may use together (`subagents help plans`). `subagents plan dry-run` shows what would start.
+    them may use together (`subagents help plans`). With --dry-run the daemon checks all that it
+    checks when the plan runs, and says which agent each run gets, where it would wait, and what may
+    be spent at most.
 
     For example:
 
@@ -90,7 +94,7 @@ def run(
 
         subagents plan run nightly.yaml --detach --json
 
-        subagents plan run release.toml --var version=1.4
+        subagents plan run release.toml --var version=1.4 --dry-run
     """
     from subagents.extensions.plans import plan_file  # noqa: PLC0415  only for this command
 
@@ -100,7 +104,11 @@ def run(
             planned = planned._replace(name=name)
         if jobs is not None:
             planned = planned._replace(jobs=plan_file.require_jobs(jobs, "--jobs"))
-        started = begin(planned, environment(env, env_file), key=key)
+        brought = environment(env, env_file)
+        if not dry_run:
+            started = begin(planned, brought, key=key)
+    if dry_run:
+        return show_dry_run(planned, brought, key=key, said=in_file(file), json=json)
     return _follow(*started, detach=detach, json=json)
 
 
@@ -127,7 +135,7 @@ def begin(
         return submit(client, "/v1/plans", _body(planned, key), to_builtins(brought)), started
 
 
-def dry_run(
+def show_dry_run(
     planned: "Planned",
     brought: CallerEnvironment,
     *,

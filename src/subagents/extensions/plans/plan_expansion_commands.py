@@ -1,4 +1,4 @@
-"""``plan dry-run``, ``plan schema`` and ``map``: what a plan or a list of items expands to."""
+"""``plan schema`` and ``map``: what is a plan, and the one that a list of items expands to."""
 
 import sys
 from pathlib import Path
@@ -8,48 +8,20 @@ from subagents.cli import output
 from subagents.cli.flags import Json, Parameter
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
 from subagents.cli.runs.spawn_flags import NO_FLAGS, Flags, to_spec
-from subagents.cli.runs.submission import DryRun, in_file, in_flags
+from subagents.cli.runs.submission import DryRun, in_flags
 from subagents.config.files.text_files import decoded, read_text
 from subagents.domain.run.spec import Budget, RunSpec
 from subagents.domain.run.values import replace
 from subagents.errors import EXIT_OK, UsageError
 from subagents.extensions.plans import plan_commands
 from subagents.extensions.plans.item_expansion import runs_of_items
-from subagents.extensions.plans.plan_commands import Jobs, Variables, variables_of
-from subagents.extensions.plans.plan_file import Plan, read_plan, require_jobs
+from subagents.extensions.plans.plan_commands import Jobs
+from subagents.extensions.plans.plan_file import Plan, require_jobs
 from subagents.extensions.plans.plan_schema import plan_schema
 
 ITEMS_BYTES_MAX: Final = 16 * 1024 * 1024
 STDIN: Final = "-"
 DEFAULT_NAME: Final = "map"
-
-
-def dry_run(
-    file: Annotated[Path, Parameter(help="A .toml, .yaml or .json file with `runs`.")],
-    *,
-    name: Annotated[str | None, Parameter(help="Call the plan NAME, as `plan run` does.")] = None,
-    var: Variables = (),
-    env: Env = (),
-    env_file: EnvFile = (),
-    json: Json = False,
-) -> int:
-    """Show the runs that a plan would start, with its matrix and variables put in.
-
-    Nothing is stored or started. The daemon checks all that it checks when the plan runs, and says
-    which agent each run gets, where it would wait, and what may be spent at most.
-
-    For example:
-
-        subagents plan dry-run release.toml --var version=1.4
-
-        subagents plan dry-run nightly.yaml --json
-    """
-    with in_file(file):
-        planned = read_plan(file, variables_of(var))
-    if name is not None:
-        planned = planned._replace(name=name)
-    brought, said = environment(env, env_file), in_file(file)
-    return plan_commands.dry_run(planned, brought, key=None, said=said, json=json)
 
 
 def schema(*, json: Json = False) -> int:
@@ -124,7 +96,7 @@ def map_(
     )
     brought = environment(env, env_file)
     if dry_run:
-        return plan_commands.dry_run(planned, brought, key=key, said=in_flags(), json=json)
+        return plan_commands.show_dry_run(planned, brought, key=key, said=in_flags(), json=json)
     return plan_commands.start(planned, brought, key=key, detach=detach, json=json)
 
 

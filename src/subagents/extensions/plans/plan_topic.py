@@ -39,7 +39,7 @@ A run with a matrix becomes one for each combination; variables have defaults in
     task = "cat *.log"
     after = ["test"]                                        # on all of them
 
-  subagents plan dry-run FILE       what would start; nothing is
+  subagents plan run FILE --dry-run what would start; nothing is
   subagents plan schema             the JSON Schema, for editors
   subagents map 'wc -l {}' *.py     a plan of one task for many items
 

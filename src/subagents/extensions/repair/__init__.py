@@ -5,7 +5,7 @@ from subagents.extension import Command, Extension
 extension = Extension(
     name="repair",
     commands={
-        "Set up": (
+        "Keep it running": (
             Command(
                 "db check",
                 "subagents.extensions.repair.database_commands:check",

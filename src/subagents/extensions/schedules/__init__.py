@@ -1,14 +1,16 @@
 """Work that is started at its times."""
 
-from subagents.extension import Command, Extension
+from subagents.extension import Command, Extension, everyday
 
 COMMANDS = "subagents.extensions.schedules.schedule_commands"
 
 extension = Extension(
     name="schedules",
     commands={
-        "Delegate": (
-            Command("schedule add", f"{COMMANDS}:add", "Start a task or plan at its times", True),
+        "Hand over work": (
+            everyday(
+                "schedule add", f"{COMMANDS}:add", "Start a task or plan at its times", spawns=True
+            ),
             Command("schedule list", f"{COMMANDS}:list_", "List schedules"),
             Command("schedule show", f"{COMMANDS}:show", "Show a schedule's times"),
             Command("schedule run-now", f"{COMMANDS}:run_now", "Start its work now"),

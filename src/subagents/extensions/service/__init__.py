@@ -5,7 +5,7 @@ from subagents.extension import Command, Extension
 extension = Extension(
     name="service",
     commands={
-        "Set up": (
+        "Keep it running": (
             Command(
                 "service install",
                 "subagents.extensions.service.service_commands:install",

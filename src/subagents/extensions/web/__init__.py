@@ -1,22 +1,16 @@
 """The page, its logins, and the TCP port on which it is served."""
 
-from subagents.extension import Command, Extension
+from subagents.extension import Extension, everyday
 
 extension = Extension(
     name="web",
     routes=("subagents.extensions.web.login_routes",),
     listeners="subagents.extensions.web.tcp_listener:listeners",
     commands={
-        "Look": (
-            Command("ui", "subagents.extensions.web.ui_commands:ui", "Open the web page"),
-            Command(
-                "ui sessions",
-                "subagents.extensions.web.ui_commands:sessions",
-                "List browsers that are logged in",
-            ),
-            Command("ui revoke", "subagents.extensions.web.ui_commands:revoke", "Log browsers out"),
+        "See what happens": (
+            everyday("ui", "subagents.extensions.web.ui_commands:ui", "Open the web page"),
         )
     },
+    renamed={"ui sessions": "ui --sessions", "ui revoke": "ui --revoke"},
     checks="subagents.extensions.web.page_files:checks",
-    parents={"ui": "Open the web page, and see who is logged in"},
 )

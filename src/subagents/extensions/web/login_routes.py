@@ -88,7 +88,7 @@ async def log_out(request: Request) -> Response:
     require_operator(Caller.of(request), "a login")
     connection = connection_of(request.scope)
     if connection.login is None or connection.port is None:
-        raise NotFound("this call was made without a login", hint="see: subagents ui sessions")
+        raise NotFound("this call was made without a login", hint="see: subagents ui --sessions")
     login = await logins_of(services_of(request)).revoke(connection.login.id)
     answered = answer(_row(login, own=login))
     answered.delete_cookie(cookie_name(connection.port), path="/", httponly=True, samesite="strict")

@@ -165,7 +165,7 @@ class Logins:
         login = self._by_id.get(login_id)
         if login is None or not self._is_alive(login):
             raise NotFound(
-                f"no browser is logged in as {login_id[:40]}", hint="see: subagents ui sessions"
+                f"no browser is logged in as {login_id[:40]}", hint="see: subagents ui --sessions"
             )
         self._end(login_id)
         try:

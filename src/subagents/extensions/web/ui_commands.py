@@ -1,16 +1,16 @@
-"""``ui``, ``ui sessions``, ``ui revoke``: the web page, and the browsers that are logged in."""
+"""``ui``: the web page, and the browsers that are logged in."""
 
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
-from subagents.cli.flags import Json, Parameter
+from subagents.cli.flags import Json, Parameter, chosen, refusal, refuse_unused
 from subagents.client.client import Document, segment
 from subagents.errors import EXIT_OK, NotFound, UsageError
 from subagents.extensions.web import page_files
@@ -21,9 +21,16 @@ LOGINS: Final = "/v1/logins"
 
 
 def ui(
-    *,
+    *logins: Annotated[
+        str, Parameter(help="With --revoke: ids that --sessions shows.", metavar="[ID...]")
+    ],
     viewer: Annotated[bool, Parameter(help="A login that may look, and change nothing.")] = False,
     no_open: Annotated[bool, Parameter(name="--no-open", help="Print the address alone.")] = False,
+    sessions: Annotated[bool, Parameter(help="List the browsers that are logged in.")] = False,
+    revoke: Annotated[bool, Parameter(help="Log these browsers out, at once.")] = False,
+    everything: Annotated[
+        bool, Parameter(name="--all", help="With --revoke: all that there are.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Open the web page in a browser, logged in.
@@ -36,7 +43,20 @@ def ui(
         subagents ui
 
         subagents ui --viewer --no-open
+
+        subagents ui --revoke --all
     """
+    view = chosen(sessions=sessions, revoke=revoke)
+    if not revoke:
+        refuse_unused("needs --revoke", all=everything)
+        if logins:
+            raise refusal(logins[0], "needs --revoke")
+    if view:
+        refuse_unused(f"does not go with {view}", viewer=viewer, no_open=no_open)
+    if sessions:
+        return _list_logins(json=json)
+    if revoke:
+        return _revoke(logins, everything=everything, json=json)
     if not page_files.is_here():
         raise NotFound(page_files.MISSING, hint=page_files.WAY_OUT)
     with connect(starts=True) as client:
@@ -57,15 +77,7 @@ def ui(
     return EXIT_OK
 
 
-def sessions(*, json: Json = False) -> int:
-    """List the browsers that are logged in.
-
-    For example:
-
-        subagents ui sessions
-
-        subagents ui sessions --json
-    """
+def _list_logins(*, json: bool) -> int:
     with connect() as client:
         answer = client.get(LOGINS)
     if json:
@@ -80,23 +92,9 @@ def sessions(*, json: Json = False) -> int:
     return EXIT_OK
 
 
-def revoke(
-    *logins: Annotated[
-        str, Parameter(help="Ids, as `subagents ui sessions` shows them.", metavar="[ID...]")
-    ],
-    everything: Annotated[bool, Parameter(name="--all", help="All that there are.")] = False,
-    json: Json = False,
-) -> int:
-    """Log browsers out, at once.
-
-    For example:
-
-        subagents ui revoke w-1f0c2a9b
-
-        subagents ui revoke --all
-    """
+def _revoke(logins: Sequence[str], *, everything: bool, json: bool) -> int:
     if everything == bool(logins):
-        raise UsageError("name the logins to revoke, or --all", hint="see: subagents ui sessions")
+        raise UsageError("name the logins to revoke, or --all", hint="see: subagents ui --sessions")
     with connect() as client:
         if everything:
             logins = tuple(each.login_id for each in read(client.get(LOGINS), LoginList).logins)

@@ -125,5 +125,5 @@ def test_doctor_says_how_a_home_stands_in_its_cluster(cluster: Cluster) -> None:
     with TrustHomes(cluster.url, cluster.paths.state_dir).trust("."):
         pass
     assert "good until" in checks()["certificate"][1]
-    places = cluster.home.ok("paths").out
+    places = cluster.home.ok("config", "--paths").out
     assert str(cluster.paths.cluster_dir) in places

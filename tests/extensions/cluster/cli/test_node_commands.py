@@ -107,4 +107,4 @@ def test_the_logs_of_nodes_have_no_secret_of_the_cluster(nodes: tuple[Node, Node
         assert secret not in log
         assert "PRIVATE KEY" not in log
         assert secret not in node.home.ok("cluster", "status", "--json").out
-        assert secret not in node.home.ok("config", "show").out
+        assert secret not in node.home.ok("config").out

@@ -61,7 +61,7 @@ export function OverviewTab({ run }: { run: RunDetail }) {
         <Panel title="From a shell">
           <div className="body">
             <Command text={`subagents why ${run.runId}`} />
-            <Command text={ended ? `subagents retry ${run.runId}` : `subagents attach ${run.runId}`} />
+            <Command text={ended ? `subagents retry ${run.runId}` : `subagents continue ${run.runId}`} />
           </div>
         </Panel>
       </aside>

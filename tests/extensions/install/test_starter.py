@@ -6,7 +6,7 @@ import pytest
 from tests.config.starter_places import loaded, machine
 
 from subagents.config.programs.program_catalog import PROGRAMS, detect
-from subagents.config.starter import starter_text
+from subagents.extensions.install.starter import starter_text
 
 
 @pytest.mark.requirement("init:starter")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from subagents.config.programs.codex_servers import CodexServer, codex_servers
+from subagents.extensions.doctor.codex_servers import CodexServer, codex_servers
 
 OLD = {"command": "codex", "args": ["mcp-server"]}
 

@@ -65,8 +65,8 @@ _CODING: Final = """\
 """
 
 _HEAD: Final = """\
-# Configuration of subagents. All keys: `subagents config schema`.
-# In effect: `subagents config show --origin`. Whether it works: `subagents doctor`.
+# Configuration of subagents. All keys: `subagents config --schema`.
+# In effect: `subagents config --origin`. Whether it works: `subagents doctor`.
 
 [agents.defaults.subagents]
 agent = "command"             # of `subagents run` and of spawns that name no agent

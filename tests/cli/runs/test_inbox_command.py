@@ -1,4 +1,4 @@
-"""``alerts``, as it is typed."""
+"""``inbox``: what it shows beside messages."""
 
 import pytest
 from tests.cli.cli_home import Home
@@ -10,11 +10,11 @@ FULL = """echo '{"subagents":"context","tokens":150000,"window":200000}'; sleep 
 def test_past_alerts_are_listed_with_what_became_of_each(shared: Home) -> None:
     run = shared.spawn(FULL, "--label", "full")
     shared.ok("wait", run)
-    (alert,) = shared.ok("alerts", "full", "--json").rows("alerts")
+    (alert,) = shared.ok("inbox", "--alerts", "full", "--json").rows("alerts")
     assert (alert["kind"], alert["runId"]) == ("context_pressure", run)
-    shown = shared.ok("alerts", run, "--kind", "context_pressure").out.splitlines()
+    shown = shared.ok("inbox", "--alerts", run, "--kind", "context_pressure").out.splitlines()
     assert shown[0].split() == ["AGE", "RUN", "ALERT", "FATE", "TEXT"]
     assert "full  context pressure  sent" in shown[1]
-    assert shared.ok("alerts", run, "--kind", "stuck").err.strip() == "No alerts."
-    refused = shared.cli("alerts", "--kind", "loud")
+    assert shared.ok("inbox", "--alerts", run, "--kind", "stuck").err.strip() == "No alerts."
+    refused = shared.cli("inbox", "--alerts", "--kind", "loud")
     assert (refused.code, "kind" in refused.err) == (2, True)
