@@ -29,10 +29,10 @@ from subagents.extensions.cluster.remote.remote_workplace import RemoteWorkplace
 from subagents.extensions.cluster.remote.slots import Slots
 from subagents.extensions.cluster.remote.workplace_host import WorkplaceHost
 from subagents.extensions.cluster.shared_store import Member
+from subagents.extensions.cluster.watchdog import Watchdog
 from subagents.node import NodeHost, NodeParts, node_name
 from subagents.runtimes.process.node_deadline import margin_s
 from subagents.runtimes.process.secret_values import ask
-from subagents.runtimes.process.watchdog import Watchdog
 
 
 def member_of(settings: Settings) -> Member | None:

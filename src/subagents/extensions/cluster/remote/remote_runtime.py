@@ -3,7 +3,7 @@
 The worker runs there behind the same shim and depends on nobody who asks about it: when its owner
 dies, the next one watches it on from the cursor of the lease. A place that does not answer is
 waited for as long as it is alive, by its row in the store: it may be at work, and nobody else may
-start that attempt. A place that is over has ended its workers before (``process.watchdog``).
+start that attempt. A place that is over has ended its workers before (``cluster.watchdog``).
 """
 
 import asyncio

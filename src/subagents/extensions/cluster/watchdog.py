@@ -4,7 +4,7 @@ It is a process and a session by itself, which sleeps until the end that ``node_
 that was moved on meanwhile, it sleeps again. Else all workers of the home are killed with their
 shims, and whatever appears after them, until there is a later end.
 
-    python -m subagents.runtimes.process.watchdog STATE_DIR ATTEMPTS_DIR [CGROUPS_DIR]
+    python -m subagents.extensions.cluster.watchdog STATE_DIR ATTEMPTS_DIR [CGROUPS_DIR]
 """
 
 import contextlib

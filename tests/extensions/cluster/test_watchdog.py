@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from tests.runtimes.attempt_harness import Harness, until
 
-from subagents.runtimes.process import cgroups, node_deadline, watchdog
+from subagents.extensions.cluster import watchdog
+from subagents.extensions.cluster.watchdog import LOCK, Watchdog
+from subagents.runtimes.process import cgroups, node_deadline
 from subagents.runtimes.process.processes import alive, look, scan
-from subagents.runtimes.process.watchdog import LOCK, Watchdog
 
 FAR_MS = 600_000
 
@@ -66,7 +67,7 @@ def stand_in(node: Node, left_ms: int) -> "subprocess.Popen[str]":
         "import asyncio, sys\nfrom pathlib import Path\n"
         "from tests.runtimes.attempt_harness import Harness\n"
         "from subagents.runtimes.process import node_deadline\n"
-        "from subagents.runtimes.process.watchdog import Watchdog\n"
+        "from subagents.extensions.cluster.watchdog import Watchdog\n"
         f"harness = Harness(Path({str(node.state)!r}))\n"
         "launch = harness.launch('sh', '-c', 'while :; do sleep 0.01; done')\n"
         "started = asyncio.run(harness.runtime().start(launch))\n"
@@ -180,7 +181,8 @@ def test_what_begins_after_a_later_deadline_lives_also_in_a_cgroup(
 
 
 @pytest.mark.requirement("cluster:cut-off-node-ends-its-workers")
-@pytest.mark.parametrize("left_ms", [0, -FAR_MS])
+# The shim reads hundredths of a second, rounded down.
+@pytest.mark.parametrize("left_ms", [-10, -FAR_MS])
 def test_a_shim_starts_no_worker_after_the_deadline(node: Node, left_ms: int) -> None:
     node_deadline.write(node.state, node_deadline.elapsed_ms() + left_ms)
 
