@@ -127,10 +127,14 @@ def test_what_a_list_asks_the_store_does_not_grow_with_its_rows(
     tmp_path: Path, path: str, most: int
 ) -> None:
     async def scenario(home: Home) -> None:
-        async def asked() -> int:
+        async def once() -> int:
             with statements_of(home.services) as found:
                 await home.ok("GET", path)
             return len(found)
+
+        async def asked() -> int:
+            # The fewest: what ended just now is cleaned up meanwhile, which reads, too.
+            return min([await once() for _ in range(5)])
 
         parent, _ = await a_family(home, 2)
         before = await asked()
