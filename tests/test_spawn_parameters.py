@@ -123,7 +123,7 @@ def test_a_text_for_people_belongs_to_a_flag_there_is() -> None:
 
 @pytest.mark.requirement("spawn:declared-once", "cli:help")
 def test_help_shows_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["spawn", "--help"]) == 0
+    assert main(["spawn", "--help-all"]) == 0
     page = capsys.readouterr().out
     shown = set(re.findall(r"(?<![\w-])--?[a-z][a-z0-9-]*", page))
 

@@ -107,7 +107,7 @@ def test_on_a_narrow_terminal_labels_give_way_and_ids_stay_whole() -> None:
     label = "rewrite the whole of the front page of the shop"
     (row,) = render.tree_rows([node(label, run_id="r-0123456789")], 80)
     (wide,) = render.tree_rows([node(label, run_id="r-0123456789")], 200)
-    assert row.text.startswith("rewrite the whole of the front…   r-0123456789  command  running")
+    assert row.text.startswith("rewrite the whole of the front…   r-0123456789  command  working")
     assert len(row.text) + 2 <= 80
     assert wide.text.startswith("rewrite the whole of the front page of…  r-0123456789")
 
@@ -157,18 +157,18 @@ def test_what_is_too_long_for_its_room_ends_with_a_mark(
 
 
 STATES = [
-    (node("x", elapsed_ms=2000), "command  running  2s"),
+    (node("x", elapsed_ms=2000), "command  working  2s"),
     (
         node("x", latest_progress=Progress(phase="reading", percent_complete=40)),
-        "command  running  40% reading",
+        "command  working  40% reading",
     ),
     (
         node("x", phase="queued", why="lane heavy is full", elapsed_ms=10),
-        "command  queued  lane heavy is full",
+        "command  waiting  lane heavy is full",
     ),
     (
         node("x", pending_request_count=1, why="asks: sure?"),
-        "command  blocked  asks: sure?",
+        "command  needs you  asks: sure?",
     ),
     (
         node("x", outcome=Outcome(status="ok"), verification="passed", elapsed_ms=1000),
@@ -176,7 +176,7 @@ STATES = [
     ),
     (
         node("x", outcome=Outcome(status="error", reason="verification_failed", error="o: 0 B")),
-        "command  verification failed  o: 0 B",
+        "command  failed  o: 0 B",
     ),
 ]
 
@@ -202,7 +202,8 @@ def test_the_last_line_says_how_it_ended_and_what_it_took() -> None:
         usage=Usage(tokens_in=3_000, tokens_out=200),
     )
     text = render.summary(item, elapsed_ms=1500)
-    assert text == "tests: error (verification_failed) · 1.5s · verified 1/2 · 3.2k tokens · r-1"
+    said = "failed (its contract is not met) · 1.5s · verified 1/2 · 3.2k tokens"
+    assert text == f"tests: {said} · r-1"
     assert render.error_lines(item.outcome, item.verification) == ["o.json: empty"]
 
 

@@ -86,7 +86,7 @@ Json = Annotated[bool, Parameter(name="--json", help="Print one JSON document on
 Yes = Annotated[bool, Parameter(name=("--yes", "-y"), help="Do not ask for confirmation.")]
 Run = Annotated[str, Parameter(help="Id, unique prefix of an id, label or `last`.", metavar="RUN")]
 SELECTORS: Final = (
-    "Ids, prefixes, labels, `last`, `tree:RUN`, `phase:NAME`, `plan:NAME`, `tag:NAME` or `dir:DIR`."
+    "Ids, prefixes, labels, `last`, `tree:RUN`, `state:NAME`, `plan:NAME`, `tag:NAME` or `dir:DIR`."
 )
 Runs = Annotated[str, Parameter(help=SELECTORS, metavar="RUN...")]
 SomeRuns = Annotated[str, Parameter(help=SELECTORS, metavar="[RUN...]")]

@@ -25,6 +25,8 @@ _JSON_HARMFUL: Final = r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]
 STYLES: Final = {
     "ok": "green",
     "passed": "green",
+    "working": "cyan",
+    "needs you": "yellow",
     "running": "cyan",
     "spawning": "cyan",
     "verifying": "cyan",

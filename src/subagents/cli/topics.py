@@ -37,18 +37,17 @@ Selectors: how to name a run
 Commands that take several runs (list, wait, pause, resume, cancel) also accept:
 
   tree:RUN        a run and everything it spawned
-  phase:NAME      all runs in a phase, or in several: phase:queued,running
+  state:NAME      all runs in a state, or in several: state:working,needs-you
   plan:NAME       all runs of a plan, by its name or id
   tag:NAME        all runs with a tag
   dir:DIR         all runs that work in a directory or below it: dir:.
 
-list finds runs by flags, too: --dir, --session, --agent, --label, --tag,
---phase, --outcome, --since, --until, --text. All that are given must fit. --phase, --outcome and
-phase: take every word that a list shows as STATE: failed, blocked and paused, too.
+list finds runs by flags, too: --dir, --session, --agent, --label, --tag, --state, --since, --until,
+--text. All that are given must fit. Finer than --state are --phase (and phase:NAME) and --outcome.
 
 A label that reads like one of the others (last, tree:x, an id) is refused when it is given.
 
-See also: subagents help phases
+See also: subagents help states
 """
 
 DURATIONS: Final = """\
@@ -62,8 +61,19 @@ What is shorter than a millisecond counts as one, never as none.
 At most 365d.
 """
 
-PHASES: Final = """\
-Phases: the stages of a run
+STATES: Final = """\
+States: what a run is, in one of six words
+
+  waiting      for other runs, a free slot, its model's provider, a retry, or because it is paused
+  working      its worker is at work, or its contract is being checked
+  needs you    its worker asks, or it may only start after a yes
+  ok           it succeeded, and its contract is met
+  failed       an error, a contract that is not met, a time limit, a worker that got lost
+  cancelled    somebody cancelled it
+
+`list --state needs-you` finds them by these words. What is behind one: subagents why RUN
+
+Programs see finer words, the phases (`list --phase`):
 
   waiting             waits for the runs it depends on
   queued              waits for a slot in its lane
@@ -77,8 +87,6 @@ Phases: the stages of a run
   cleanup_pending     delivered; files are being cleaned up
   completed           done
   completed_giveup    done, but nobody took the result: subagents inbox --attention
-
-To see why a run is in its phase: subagents why RUN
 """
 
 ENVIRONMENT: Final = """\
@@ -116,7 +124,7 @@ _CORE: Final = {
     "exit-codes": EXIT_CODES,
     "selectors": SELECTORS,
     "durations": DURATIONS,
-    "phases": PHASES,
+    "states": STATES,
     "environment": ENVIRONMENT,
     "json": JSON,
 }

@@ -71,7 +71,7 @@ def test_a_pause_names_who_asked_for_it_last(tmp_path: Path) -> None:
                 ledger.apply_now(run_id, Paused(at_ms=at_ms, by=by))
             await ledger.committed()
             found = await home.ok("GET", f"/v1/runs/{run_id}/why")
-            assert found["why"].startswith("paused by agent:main:you; ")
+            assert found["why"].startswith("paused by you; ")
 
     asyncio.run(scenario())
 

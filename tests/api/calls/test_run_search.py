@@ -42,6 +42,29 @@ def test_each_word_that_a_list_shows_finds_its_runs_under_both_names(
 
 
 @pytest.mark.requirement("list:states")
+@pytest.mark.parametrize(
+    ("state", "phase", "wanted"),
+    [
+        ("working", None, RunFilter(states=("is working",), phases=UNDER_WAY)),
+        ("needs_you,waiting", None, RunFilter(states=("blocked", "is waiting"), phases=UNDER_WAY)),
+        ("ok", None, RunFilter(states=("ok",), outcomes=(Status.OK,))),
+        ("cancelled, working", None, RunFilter(states=("cancelled", "is working"))),
+        (
+            "cancelled",
+            "completed",
+            RunFilter(
+                states=("cancelled",), outcomes=(Status.CANCELLED,), phases=(Phase.COMPLETED,)
+            ),
+        ),
+    ],
+)
+def test_each_state_that_people_are_shown_finds_its_runs(
+    state: str, phase: str | None, wanted: RunFilter
+) -> None:
+    assert in_states(RunFilter(), state=state, phase=phase) == wanted
+
+
+@pytest.mark.requirement("list:states")
 def test_a_list_shows_no_state_that_is_no_filter() -> None:
     shown = {state_word(status, reason, "", 0) for status in Status for reason in Reason}
     shown |= {state_word(None, None, phase, pending) for phase in Phase for pending in (0, 1)}
@@ -57,5 +80,7 @@ def test_an_unknown_state_is_refused_with_those_there_are(name: str) -> None:
 
 @pytest.mark.requirement("list:states")
 def test_states_are_asked_for_once() -> None:
-    with pytest.raises(UsageError, match="phase and outcome name the same states"):
+    with pytest.raises(UsageError, match="state, phase and outcome name the same"):
         in_states(RunFilter(), phase="blocked", outcome="failed")
+    with pytest.raises(UsageError, match="state, phase and outcome name the same"):
+        in_states(RunFilter(), state="working", phase="blocked")

@@ -288,7 +288,7 @@ def test_a_paused_run_waits_and_goes_on_when_resumed(tmp_path: Path) -> None:
         paused = await home.ok("POST", f"/v1/runs/{run_id}/pause")
         assert paused["runStatus"] == "paused"
         why = await home.ok("GET", f"/v1/runs/{run_id}/why")
-        assert why["why"].startswith("paused by agent:main:main; ")
+        assert why["why"].startswith("paused by main; ")
         resumed = await home.ok("POST", f"/v1/runs/{run_id}/resume")
         assert resumed["runStatus"] == "waiting"
         steered = await home.ok("POST", f"/v1/runs/{first}/steer", {"message": "hurry"})
@@ -326,7 +326,7 @@ def test_a_cancel_with_a_grace_period_shows_in_the_row_and_is_taken_back(tmp_pat
 
         assert (planned["status"], back["status"]) == ("planned", "not cancelled")
         assert row["cancelAt"] is not None
-        assert "agent:main:main cancels it in" in row["why"]
+        assert "main cancels it in" in row["why"]
         assert (after["cancelAt"], after["phase"]) == (None, "running")
         status, refused = await home.call("POST", "/v1/runs/one/cancel", {"after": "2h"})
         assert (status, refused["details"]["field"]) == (422, "after")

@@ -331,7 +331,7 @@ def test_an_interrupted_run_keeps_its_last_words_and_cancels_what_it_spawned(
             "error": "interrupted at work",
         }
         assert below["outcome"]["status"] == "cancelled"
-        assert "interrupted by agent:main:main: wrong branch" in str(why)
+        assert "interrupted by main: wrong branch" in str(why)
         assert (status, "there is no turn to interrupt" in again["message"]) == (409, True)
 
     run(tmp_path, scenario)
@@ -359,7 +359,7 @@ def test_a_planned_interrupt_ends_the_turn_later_unless_it_is_taken_back(tmp_pat
             "not interrupted",
         )
         assert (row["interruptAt"] is None, row["cancelAt"]) == (False, None)
-        assert "agent:main:main ends its turn in " in row["why"]
+        assert "main ends its turn in " in row["why"]
         assert (after["interruptAt"], after["phase"]) == (None, "running")
         assert found["outcome"]["reason"] == "interrupted"
         assert (status, "too late" in late["message"]) == (409, True)

@@ -21,7 +21,7 @@ def test_a_run_is_drawn_live_and_ends_with_its_result_and_summary(shared: Home) 
     code, shown = on_terminal(shared, "run", "sleep 1; echo the result", "--label", "drawn")
     assert code == 0
     assert "▶" in shown
-    assert "running" in shown
+    assert "working" in shown
     assert shown.count("the result") == 1
     assert "drawn: ok" in shown.splitlines()[-1]
 
@@ -34,7 +34,7 @@ def test_at_80_columns_a_run_can_be_copied_and_its_state_and_age_be_read(shared:
     _, shown = on_terminal(shared, "list", env={"COLUMNS": "80", "NO_COLOR": "1"})
 
     (row,) = [line for line in shown.splitlines() if "a label that" in line]
-    assert row.split()[:2] == [run_id, "error"]
+    assert row.split()[:2] == [run_id, "failed"]
     assert "  command  " in row
     assert max(map(len, shown.splitlines())) <= 80
 

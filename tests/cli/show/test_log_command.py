@@ -193,7 +193,7 @@ def test_status_shows_what_counts_on_two_lines(shared: Home) -> None:
     until(lambda: shared.field(run, "latestProgress"), "it told of its progress")
     until(lambda: shared.field(run, "tokensIn"), "it told of its usage")
     first, second = shared.ok("list", "--now", run).out.splitlines()
-    assert first.startswith(f"▶ {run}  counted  running  ")
+    assert first.startswith(f"▶ {run}  counted  working  ")
     assert "57k tokens" in first
     assert "$" not in first
     assert "80% waiting" in second

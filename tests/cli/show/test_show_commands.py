@@ -1,5 +1,7 @@
 """Commands that only look: plain text, and one JSON document."""
 
+import re
+
 import pytest
 from tests.cli.cli_home import Home, gate, until
 
@@ -137,6 +139,10 @@ def test_runs_are_found_by_what_a_person_remembers_of_them(shared: Home) -> None
     shared.ok("cancel", "tag:right", "--yes")
     shared.cli("wait", working)
     assert ids("tag:right", "--outcome", "cancelled") == [working]
+    assert ids("tag:right", "--state", "cancelled") == [working]
+    assert ids(str(working), str(run)) == [working, run]
+    shown = shared.ok("list", "--state", "ok,cancelled", "--tag", "left").out.splitlines()
+    assert [line.split()[:2] for line in shown[1:]] == [[working, "cancelled"], [run, "ok"]]
 
 
 @pytest.mark.requirement("cli:search")
@@ -144,7 +150,7 @@ def test_runs_are_found_by_what_a_person_remembers_of_them(shared: Home) -> None
     ("line", "said"),
     [
         ("list --mine --session x", "--mine and --session exclude each other"),
-        ("list seen", "'seen' does not select several runs"),
+        ("list seen --roots", "--roots is about a search"),
         ("list tag:", "tag: needs a name: tag:NAME"),
         ("status seen --tag x", "name runs or search for them, not both"),
         ("watch seen --tag x", "name runs or search for them, not both"),
@@ -171,9 +177,27 @@ def test_what_a_run_did_can_be_read_step_by_step(shared: Home) -> None:
     assert "Spawned" in timeline.splitlines()[0]
     assert "+0.000s" in timeline.splitlines()[0]
     assert "RetryDue" in timeline or "retry" in timeline.lower()
-    why = shared.ok("why", run).out
-    assert "attempt 1" in why
-    assert "attempt 2" in why
+    told = [line.split(maxsplit=1)[1] for line in shared.ok("why", run).out.splitlines()[1:]]
+    assert told == [
+        'spawned by main for agent "command"',
+        "attempt 1 exited with code 1",
+        "retry 1 of 1 due in 10ms because: exit code 1: err",
+        *(each for each in told if re.fullmatch(r"attempt 2 started \(pid \d+\)", each)),
+        "attempt 2 exited with code 1",
+        "failed: exit code 1: err",
+        "its result was fetched",
+    ]
+
+
+@pytest.mark.requirement("cli:look")
+def test_a_long_story_is_told_in_eight_lines(shared: Home) -> None:
+    run = shared.spawn("exit 3", "--retry", "4", "--retry-delay", "10ms")
+    shared.cli("wait", run)
+    first, *told = shared.ok("why", run).out.splitlines()
+    assert first.startswith(f"exit 3 ({run}): failed: exit code 3")
+    assert len(told) == 7
+    assert re.search(r"… +\d+ more: subagents why -v r-", told[2])
+    assert told[-2].endswith("failed: exit code 3")
 
 
 @pytest.mark.requirement("cli:look")

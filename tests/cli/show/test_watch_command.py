@@ -62,7 +62,7 @@ def test_a_row_tells_what_it_does_what_it_used_and_its_last_sign_of_life() -> No
     )
     frame = Frame([row], [])
     assert frame.cells(row, 12_000) == [
-        *("▶", "works", "worker", "running", "12s", "71k", "$0.22", "3/5", "2s"),
+        *("▶", "works", "worker", "working", "12s", "71k", "$0.22", "3/5", "2s"),
         "40% summing up · reading b.py",
     ]
     assert frame.cells(ASKS, 0)[-1] == "asks: drop the column?"
@@ -98,7 +98,7 @@ def test_it_ends_by_itself_when_all_are_over_also_over_a_kill_of_the_daemon(shar
     watching = shared.start("list", "--watch", "--interval", "200ms")
     try:
         assert watching.stdout is not None
-        assert " ▶  first  command  running" in watching.stdout.readline()
+        assert " ▶  first  command  working" in watching.stdout.readline()
         later = shared.spawn("echo later", "--label", "second")
         shared.kill_daemon()
         (shared.work / "go").touch()
@@ -107,7 +107,7 @@ def test_it_ends_by_itself_when_all_are_over_also_over_a_kill_of_the_daemon(shar
         watching.kill()
         watching.communicate()
     assert watching.returncode == 0, err
-    assert "✖  first  command  error" in out
+    assert "✖  first  command  failed" in out
     assert "exit code 2" in out
     assert "✔  second  command  ok" in out
     shared.cli("wait", run, later)
@@ -119,7 +119,7 @@ def test_ctrl_c_ends_it_with_130(shared: Home) -> None:
     watching = shared.start("list", "--watch", run)
     try:
         assert watching.stdout is not None
-        assert "running" in watching.stdout.readline()
+        assert "working" in watching.stdout.readline()
         os.kill(watching.pid, signal.SIGINT)
         watching.communicate(timeout=20)
     finally:

@@ -6,12 +6,27 @@ import pytest
 from tests.builders import NOW_MS, Life, a_dependency, in_phase
 
 from subagents.domain.rules.provider_limits import TOTAL_MS_MAX
-from subagents.domain.rules.wait_causes import RUNS_MAX, Refusal, WaitCause, WaitKind, wait_cause
-from subagents.domain.run.outcome import OK
-from subagents.domain.run.run import Limited, Phase, Retry, Run
+from subagents.domain.rules.wait_causes import (
+    HELD,
+    RUNS_MAX,
+    WORDS_OF,
+    Refusal,
+    State,
+    WaitCause,
+    WaitKind,
+    states_of,
+    wait_cause,
+)
+from subagents.domain.run.outcome import OK, Outcome, Status
+from subagents.domain.run.run import OVER, Limited, Phase, Retry, Run
 from subagents.domain.run.values import replace
 
 REFUSED = Refusal("anthropic", 429, NOW_MS + 5_000)
+
+
+def with_outcome(run: Run, status: Status) -> Run:
+    assert run.conclusion is not None
+    return replace(run, conclusion=replace(run.conclusion, outcome=Outcome(status=status)))
 
 
 def cause(run: Run, refusal: Refusal | None = None) -> WaitCause:
@@ -40,6 +55,26 @@ def test_a_run_before_its_first_attempt_waits_for_runs_or_a_slot_or_its_provider
     assert cause(in_phase(Phase.QUEUED).run).kind is WaitKind.LANE
     refused = cause(in_phase(Phase.QUEUED).run, REFUSED)
     assert (refused.kind, refused.ends_ms) == (WaitKind.PROVIDER, NOW_MS + 5_000)
+
+
+@pytest.mark.requirement("list:states")
+def test_a_run_is_in_exactly_one_of_the_states_that_people_are_shown() -> None:
+    def state(run: Run) -> State:
+        (found,) = (each for each, words in WORDS_OF.items() if states_of(run) & {*words})
+        return found
+
+    assert {state(in_phase(phase).run) for phase in HELD} == {State.WAITING}
+    at_work = {phase for phase in Phase if phase not in {*HELD, *OVER}}
+    under_way = [in_phase(phase).run for phase in at_work]
+    assert {state(run) for run in under_way if run.outcome is None} == {State.WORKING}
+    assert state(in_phase(Phase.RUNNING).ask().run) is State.NEEDS_YOU
+    assert state(in_phase(Phase.QUEUED).pause().run) is State.WAITING
+    ended = in_phase(Phase.COMPLETED).run
+    assert {status: state(with_outcome(ended, status)) for status in Status} == {
+        Status.OK: State.OK,
+        Status.CANCELLED: State.CANCELLED,
+        **dict.fromkeys((Status.ERROR, Status.PARTIAL, Status.TIMEOUT, Status.LOST), State.FAILED),
+    }
 
 
 @pytest.mark.requirement("wire:wait")

@@ -134,7 +134,7 @@ def test_in_any_life_each_event_is_one_short_line(data: DataObject) -> None:
 BRIEF_AND_WHOLE: list[tuple[e.Event, str, tuple[LineType, str] | None]] = [
     (
         spawned(),
-        'spawned by agent:main:main for agent "worker" (scripted)',
+        'spawned by main for agent "worker"',
         (LineType.USER, "task from agent:main:main: do it"),
     ),
     (

@@ -42,7 +42,10 @@ async def why(services: Services, run: Run, *, steps_max: int = STEPS_MAX) -> Wh
         Why,
         run,
         why=sentence,
-        steps=[WhyStep(occurred_at=iso(each.at_ms), text=each.text) for each in newest],
+        steps=[
+            WhyStep(occurred_at=iso(each.at_ms), text=each.text, detail=each.is_detail)
+            for each in newest
+        ],
         delivery_tries=[run_building.delivery_try(each) for each in tries],
     )
 

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from subagents.api.answers.explain import Folded
+from subagents.api.answers.explain import Folded, steps_of
 from subagents.api.answers.run_building import shown, without_secrets
 from subagents.api.wire import event_answers as wire
 from subagents.api.wire.run_answers import RunRow
@@ -36,6 +36,7 @@ def timeline_event(folded: Folded) -> wire.TimelineEvent:
         entry,
         occurred_at=iso(entry.at_ms),
         type=type(entry.event).__name__,
+        text="; ".join(each.text for each in steps_of(folded)),
         data=cut if isinstance(cut, dict) else {},
         phase=folded.run.phase,
         stale=folded.stale,

@@ -6,6 +6,7 @@ Pure: a run, its journal and the time go in, text comes out. No word here decide
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple, assert_never
 
+from subagents.config.settings import DEFAULT_LANE
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.rules import provider_limits
 from subagents.domain.rules.admission import LaneUse
@@ -18,8 +19,10 @@ from subagents.domain.run.run import Phase, Priority, Request, Run, StopCause
 from subagents.domain.text.event_words import (
     brief,
     delivery_text,
+    is_detail,
     label_list,
     outcome_text,
+    person,
     sentence,
 )
 from subagents.ports import JournalEntry
@@ -31,6 +34,8 @@ class Step(NamedTuple):
 
     at_ms: int
     text: str
+    is_detail: bool = False
+    """Whether the story is told without it."""
 
 
 class Folded(NamedTuple):
@@ -78,7 +83,7 @@ def why_now(
     if run.planned is None:
         return text
     does = "cancels it" if run.planned.of_turn is None else "ends its turn"
-    return f"{text}; {run.planned.by} {does} in {_left(run.planned.due_ms, now_ms)}"
+    return f"{text}; {person(run.planned.by)} {does} in {_left(run.planned.due_ms, now_ms)}"
 
 
 _NAMES_RUNS: Final = frozenset({Reason.DEPENDENCY_FAILED, Reason.DEPENDENCY_TIMEOUT})
@@ -99,7 +104,7 @@ def _in_its_phase(  # noqa: C901, PLR0912 - one sentence per phase
 ) -> str:
     # Before the phases: whatever phase it is in, a paused run waits for nothing else.
     if is_paused(run):
-        who = f" by {paused_by}" if paused_by else ""
+        who = f" by {person(paused_by)}" if paused_by else ""
         return f"paused{who}; it continues after: subagents resume {run.id}"
     match run.phase:
         case Phase.WAITING:
@@ -118,7 +123,8 @@ def _in_its_phase(  # noqa: C901, PLR0912 - one sentence per phase
             return _retry_wait(run, now_ms)
         case Phase.ANNOUNCING:
             tries = (run.delivery.tries_total if run.delivery else 0) + 1
-            return f"{outcome_text(run.outcome)}; telling {run.requester} (delivery try {tries})"
+            told = f"telling {person(run.requester)} (delivery try {tries})"
+            return f"{outcome_text(run.outcome)}; {told}"
         case Phase.ANNOUNCE_DEFERRED:
             return _deferred(run, now_ms)
         case Phase.CLEANUP_PENDING:
@@ -144,17 +150,18 @@ def _waiting(run: Run, now_ms: int) -> str:
 
 def _queued(run: Run, lane: LaneUse | None) -> str:
     name = run.resolved.lane
+    where = "" if name == DEFAULT_LANE else f' in lane "{name}"'
     if lane is None:
-        return f'waits for a slot in lane "{name}" ({run.resolved.lane_slots} slots)'
+        return f"waits for a free slot{where} ({run.resolved.lane_slots} slots)"
     if lane.limit is not None:
         return lane.limit
     # In a cluster each node is given a part of the lane's slots.
     if lane.given is not None and lane.given <= lane.used:
         slots = counted(lane.slots, "slot")
-        return f'no slot in lane "{name}": the cluster has {slots}, of which {lane.given} here'
+        return f"no free slot{where}: the cluster has {slots}, of which {lane.given} here"
     if lane.used < lane.slots:
-        return f'about to get a slot in lane "{name}" ({lane.used}/{lane.slots} used)'
-    return f'no slot in lane "{name}" ({lane.used}/{lane.slots} used)'
+        return f"about to get a slot{where} ({lane.used}/{lane.slots} used)"
+    return f"no free slot{where} ({lane.used}/{lane.slots} used)"
 
 
 def _spawning(run: Run, *, is_cluster: bool) -> str:
@@ -205,7 +212,7 @@ def _cancelled(run: Run) -> str:
     if cancel is None:
         return "cancelled"
     reason = f" ({brief(cancel.reason)})" if cancel.reason else ""
-    return f"cancelled by {cancel.by}{reason}"
+    return f"cancelled by {person(cancel.by)}{reason}"
 
 
 def _asks(request: Request, now_ms: int) -> str:
@@ -287,7 +294,7 @@ def _deferred(run: Run, now_ms: int) -> str:
     newest = delivery.tries[-1]
     until = "" if delivery.due_ms is None else f" for {_left(delivery.due_ms, now_ms)}"
     return (
-        f"{outcome_text(run.outcome)}; delivery to {newest.target} deferred{until} because "
+        f"{outcome_text(run.outcome)}; delivery to {person(newest.target)} deferred{until} because "
         f"{delivery_text(newest.outcome)} (try {delivery.tries_total})"
     )
 
@@ -299,7 +306,7 @@ def _completed(run: Run) -> str:
     if run.lineage.judges is not None:
         return f"{text}; that was for the contract of run {run.lineage.requester_run}"
     consumed = run.announcement_consumed_ms is not None
-    text += "; its requester took the result" if consumed else "; the result waits in the inbox"
+    text += "; the result was taken" if consumed else "; the result waits in the inbox"
     if run.session.continued_by is not None:
         text += f"; run {run.session.continued_by} continues its session"
     return f"{text}; archived" if run.times.archived_at_ms is not None else text
@@ -317,9 +324,8 @@ def _given_up(run: Run) -> str:
 
 def _attempt(run: Run, *, is_cluster: bool) -> str:
     of = f" of {run.spec.retry_count + 1}" if run.spec.retry_count else ""
-    pid = f" (pid {run.attempt.turn.pid})" if run.attempt.turn.pid else ""
     where = f" on {run.attempt.node}" if is_cluster and run.attempt.node else ""
-    return f"attempt {run.attempt.number}{of}{where}{pid}"
+    return f"attempt {run.attempt.number}{of}{where}"
 
 
 # -- the past -----------------------------------------------------------------------------------
@@ -327,11 +333,11 @@ def _attempt(run: Run, *, is_cluster: bool) -> str:
 
 def steps_of(folded: Folded) -> list[Step]:
     """The line of one event, followed by what it led to."""
-    at_ms = folded.entry.at_ms
-    text = sentence(_with_cause(folded), folded.run)
+    at_ms, event = folded.entry.at_ms, _with_cause(folded)
+    text = sentence(event, folded.run)
     if folded.stale:
-        return [Step(at_ms, f"{text} (late or doubled: changed nothing)")]
-    return [Step(at_ms, line) for line in (text, *_led_to(folded))]
+        return [Step(at_ms, f"{text} (late or doubled: changed nothing)", is_detail=True)]
+    return [Step(at_ms, text, is_detail(event)), *(Step(at_ms, *line) for line in _led_to(folded))]
 
 
 def _with_cause(folded: Folded) -> events.Event:
@@ -342,13 +348,13 @@ def _with_cause(folded: Folded) -> events.Event:
     return event
 
 
-def _led_to(folded: Folded) -> list[str]:
-    """What changed besides the event itself."""
+def _led_to(folded: Folded) -> list[tuple[str, bool]]:
+    """What changed besides the event itself, and whether it is a detail."""
     before, run = folded.before, folded.run
     if before is None:
         return []
     entered = _entered(before, run, folded.entry.at_ms) if before.phase is not run.phase else []
-    return [*_read_in_text(before, run), *entered]
+    return [*((text, False) for text in _read_in_text(before, run)), *entered]
 
 
 def _read_in_text(before: Run, run: Run) -> list[str]:
@@ -364,22 +370,22 @@ def _read_in_text(before: Run, run: Run) -> list[str]:
     return []
 
 
-def _entered(before: Run, run: Run, at_ms: int) -> list[str]:
+def _entered(before: Run, run: Run, at_ms: int) -> list[tuple[str, bool]]:
     match run.phase:
         case Phase.QUEUED:
-            return [f'queued in lane "{run.resolved.lane}"']
+            return [(f'queued in lane "{run.resolved.lane}"', True)]
         case Phase.ENDING if run.children.active:
-            return [f"its own work is done; waits for {_children(run)}"]
+            return [(f"its own work is done; waits for {_children(run)}", False)]
         case Phase.VERIFYING:
-            return [f"verifying ({_contract(run)})"]
+            return [(f"verifying ({_contract(run)})", True)]
         case Phase.RETRY_WAIT:
-            return [_retry_wait(run, at_ms)]
+            return [(_retry_wait(run, at_ms), False)]
         case Phase.ANNOUNCING if before.outcome is None:
-            return [f"{outcome_text(run.outcome)}; announced to {run.requester}"]
+            return [(outcome_text(run.outcome), False)]
         case Phase.ANNOUNCE_DEFERRED if run.delivery and run.delivery.due_ms is not None:
-            return [f"next delivery try in {_left(run.delivery.due_ms, at_ms)}"]
+            return [(f"next delivery try in {_left(run.delivery.due_ms, at_ms)}", True)]
         case Phase.COMPLETED_GIVEUP:
-            return ["delivery given up; the result is kept"]
+            return [("delivery given up; the result is kept", False)]
         case _:
             return []
 

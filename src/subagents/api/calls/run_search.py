@@ -9,7 +9,7 @@ from subagents.api.calls.call import Query
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.listing import Truncated
 from subagents.api.wire.parameters import Parameter, choice, choices, flag, number, word
-from subagents.domain.rules.wait_causes import ShownState
+from subagents.domain.rules.wait_causes import WORDS_OF, ShownState, State
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import OVER, Phase
 from subagents.domain.run.values import RunId, SessionKey, replace
@@ -31,10 +31,17 @@ END_SORTS: Final = (ENDED, ENDED_OLDEST)
 STATES: Final = (*map(str, Phase), *map(str, Status), *map(str, ShownState))
 """Every word that a list shows of a run's state."""
 _STATUS: Final = {str(ShownState.FAILED): str(Status.ERROR)}
-_UNDER_WAY: Final = frozenset({*Phase, ShownState.BLOCKED, ShownState.PAUSED}) - OVER
+_UNDER_WAY: Final = (
+    frozenset(
+        {*Phase, ShownState.BLOCKED, ShownState.PAUSED}
+        | {*WORDS_OF[State.WAITING], *WORDS_OF[State.WORKING]}
+    )
+    - OVER
+)
 
 SEARCH: Final[tuple[Parameter, ...]] = (
     word("label", "Only runs with this label."),
+    choices("state", "Only runs in these states, as people are shown them.", tuple(State)),
     choices("phase", "Only runs in these phases, or that lists call so.", STATES),
     choices("outcome", "Only runs with these outcomes, or that lists call so.", STATES),
     word("agentId", "Only runs of this agent."),
@@ -76,33 +83,42 @@ def search_in(query: Query, *, now_ms: int) -> RunFilter:
         until_ms=_time_in(query, "until", now_ms),
         archived=query.flag("archived"),
     )
-    return in_states(where, phase=query.get("phase"), outcome=query.get("outcome"))
+    return in_states(
+        where, state=query.get("state"), phase=query.get("phase"), outcome=query.get("outcome")
+    )
 
 
-def in_states(where: RunFilter, *, phase: str | None, outcome: str | None = None) -> RunFilter:
-    """The filter with the words that were given for a phase and an outcome.
+def in_states(
+    where: RunFilter, *, phase: str | None, outcome: str | None = None, state: str | None = None
+) -> RunFilter:
+    """The filter with the words that were given for a state, a phase and an outcome.
 
-    Both take each word that a list shows of a run's state. What one alone can say is asked as that,
-    since an index finds it.
+    The last two take each word that an answer has of a run's state. What one alone can say is asked
+    as that, since an index finds it.
 
     Raises:
-        UsageError: An unknown word; or both parameters have words of the other kind.
+        UsageError: An unknown word; or two parameters have words of the same kind.
     """
     phases, outcomes = _words("phase", phase), _words("outcome", outcome)
+    wanted = None
+    if state is not None:
+        named = [State(each) for each in _words("state", state, tuple(State)) or ()]
+        wanted = tuple(str(word) for each in named for word in WORDS_OF[each])
     if phases is not None and set(phases) <= {*Phase}:
         where = replace(where, phases=tuple(map(Phase, phases)))
         phases = None
     if outcomes is not None and set(outcomes) <= {*Status}:
         where = replace(where, outcomes=tuple(map(Status, outcomes)))
         outcomes = None
-    if phases is not None and outcomes is not None:
+    given = [each for each in (wanted, phases, outcomes) if each is not None]
+    if len(given) > 1:
         raise UsageError(
-            "phase and outcome name the same states: give all words in one of them",
+            "state, phase and outcome name the same: give all words in one of them",
             details={"field": "outcome"},
         )
-    states = phases or outcomes
-    if states is None:
+    if not given:
         return where
+    states = given[0]
     where = replace(where, states=states)
     # Narrowed by what every such state implies, so that fewer rows are looked at one by one.
     statuses = [_STATUS.get(each, each) for each in states]
@@ -113,10 +129,10 @@ def in_states(where: RunFilter, *, phase: str | None, outcome: str | None = None
     return where
 
 
-def _words(name: str, text: str | None) -> tuple[str, ...] | None:
+def _words(name: str, text: str | None, known: Sequence[str] = STATES) -> tuple[str, ...] | None:
     if text is None:
         return None
-    return tuple(one_of(name, each.strip(), STATES) for each in text.split(","))
+    return tuple(one_of(name, each.strip(), known) for each in text.split(","))
 
 
 def page_in(query: Query, where: RunFilter) -> RunFilter:

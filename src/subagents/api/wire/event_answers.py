@@ -17,6 +17,8 @@ class TimelineEvent(WireStruct, frozen=True, kw_only=True):
     """When it happened."""
     type: str = ""
     """Its name: `Spawned`, `AttemptStarted`, …"""
+    text: str = ""
+    """What it says, in a sentence."""
     data: dict[str, object] = {}
     """Its own fields; long texts are cut."""
     key: str | None = None
@@ -45,6 +47,8 @@ class WhyStep(WireStruct, frozen=True, kw_only=True):
     """When it happened."""
     text: str = ""
     """What happened."""
+    detail: bool = False
+    """Whether the story of the run is told without it."""
 
 
 class Why(NamedRun, frozen=True, kw_only=True):

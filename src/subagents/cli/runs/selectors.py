@@ -30,7 +30,9 @@ STATES: Final = (
     *("ok", "partial", "error", "timeout", "cancelled", "lost"),
     *("failed", "blocked", "paused"),
 )
-"""Every word that a list shows of a run's state, spelled out as the phases are."""
+"""Every word that answers have of a run's state, spelled out as the phases are."""
+SHOWN: Final = ("waiting", "working", "needs-you", "ok", "failed", "cancelled")
+"""What people are shown of a run's state, as they type it."""
 AT_WORK: Final = {"phase": ",".join(PHASES_AT_WORK)}
 """The parameters of ``/v1/runs`` for runs that have not ended."""
 NONE_ACTIVE: Final = "No active runs. To see ended ones: subagents list"
@@ -43,6 +45,23 @@ def is_several(selector: str) -> bool:
 def directory(text: str) -> str:
     """A directory as runs have theirs: absolute, seen from where the caller stands."""
     return os.path.normpath(os.path.join(caller_cwd(), os.path.expanduser(text)))  # noqa: PTH111, PTH118  pathlib takes longer to import
+
+
+def states(text: str) -> str:
+    """Check a comma-separated list of states.
+
+    Raises:
+        UsageError: Names the unknown one and lists what there is.
+    """
+    names = [each.strip().replace(" ", "-").replace("_", "-") for each in text.split(",")]
+    for name in names:
+        if name not in SHOWN:
+            raise UsageError(
+                f"there is no state {name!r}",
+                hint=f"states: {', '.join(SHOWN)}",
+                details={"field": "state"},
+            )
+    return ",".join(names).replace("-", "_")
 
 
 def phases(text: str) -> str:
@@ -78,6 +97,7 @@ def query_of(selector: str) -> dict[str, str]:
 
 _SEVERAL: Final[Mapping[str, tuple[str, str, Callable[[str], str]]]] = {
     TREE: ("tree", "RUN", str),
+    "state:": ("state", "NAME,…", states),
     "phase:": ("phase", "NAME,…", phases),
     "plan:": ("plan", "NAME", str),
     "tag:": ("tag", "NAME", str),

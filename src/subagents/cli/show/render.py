@@ -40,7 +40,37 @@ ICONS: Final = {
     "waiting": "◷",
     "queued": "◷",
 }
-WORDS: Final = {"retry_wait": "retrying", "failed": "verification failed"}
+WORDS: Final = {
+    **dict.fromkeys(("waiting", "queued", "retry_wait", "paused"), "waiting"),
+    **dict.fromkeys(("spawning", "running", "ending", "verifying"), "working"),
+    "blocked": "needs you",
+    **dict.fromkeys(("partial", "error", "failed", "timeout", "lost"), "failed"),
+}
+"""What people are shown of a state; the others are the same word."""
+REASONS: Final = {
+    "partial": "partly done",
+    "lost": "its worker got lost",
+    "budget": "its budget is used up",
+    "dependency_failed": "a run it needs failed",
+    "dependency_timeout": "waited too long for other runs",
+    "could_not_check": "its contract could not be checked",
+    "exit_unknown": "nobody saw how it ended",
+    "interrupted": "interrupted",
+    "lease_lost": "its worker got lost",
+    "not_allowed": "not allowed",
+    "parent_ended": "with the run above it",
+    "provider_limit": "at its provider's limit",
+    "record_lost": "its record got lost",
+    "reported_failed": "its worker says so",
+    "reported_partial": "partly done",
+    "resource_limit": "over a limit of its process",
+    "signal": "killed",
+    "start_failed": "could not start",
+    "stuck": "stuck",
+    "timeout": "timed out",
+    "verification_failed": "its contract is not met",
+}
+"""What is said behind the state, by an outcome's reason or status; others say no more than it."""
 
 VACUOUS: Final = "vacuous: its contract was met before the work"
 """What is said instead of "verified"."""
@@ -121,7 +151,7 @@ def _below(node: "RunNode", indent: str) -> list[_Branch]:
 
 
 def node_text(node: "RunNode") -> str:
-    """``command  running  12s  40% counting lines``."""
+    """``command  working  12s  40% counting lines``."""
     parts = [node.agent_id, word(node.shown_state)]
     # Waiting takes no time of the worker's; ``why`` says what for.
     if node.elapsed_ms is not None and node.shown_state not in {"waiting", "queued"}:
@@ -168,7 +198,7 @@ def now_text(row: "RunRow") -> str:
     """What it does, or why it does not."""
     if row.outcome is not None:
         vacuous = VACUOUS if row.vacuous and row.outcome.is_ok else ""
-        return row.outcome.error or row.outcome.reason or vacuous
+        return row.outcome.error or REASONS.get(row.outcome.reason or "") or vacuous
     if row.pending_request_count and row.blocked_reason:
         return f"asks: {row.blocked_reason}"
     if row.shown_state == "running" and row.latest_progress is not None:
@@ -188,8 +218,10 @@ def status_line(answer: "Document") -> str:
 
 
 def outcome_text(outcome: "Outcome") -> str:
-    """``ok``, or the status with its reason: ``error (exit_code)``."""
-    return f"{outcome.status} ({outcome.reason})" if outcome.reason else outcome.status
+    """``ok``, or the state with what made it so: ``failed (timed out)``."""
+    said = REASONS.get(outcome.reason or "") or REASONS.get(outcome.status)
+    state = word(outcome.status)
+    return f"{state} ({said})" if said else state
 
 
 def item_state(item: "RunResult") -> str:

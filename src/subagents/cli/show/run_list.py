@@ -68,11 +68,11 @@ def list_(
 
     For example:
 
-        subagents list --dir . --phase running,retry_wait
+        subagents list --dir . --state working,needs-you
 
         subagents list --watch
 
-        subagents list --outcome error,timeout --since 2d --format csv
+        subagents list --state failed --since 2d --format csv
     """
     page = {"limit": limit is not None, "offset": bool(offset), "roots": roots, "sort": bool(sort)}
     view = chosen(watch=watch, now=now, tree=tree, format=form is not None)
@@ -191,4 +191,5 @@ def nothing(client: Client, elsewhere: str) -> str:
 def _cells(row: "RunRow", now_ms: float) -> list[str]:
     took, age = render.elapsed(row, now_ms), render.age(row.created_at, now_ms)
     now = render.now_text(row)
-    return [row.run_id, row.shown_state, row.label, row.agent_id, took, age, now]
+    state = render.word(row.shown_state)
+    return [row.run_id, state, row.label, row.agent_id, took, age, now]

@@ -18,8 +18,7 @@ from subagents.cli.show import render, run_list
 from subagents.cli.show.search_query import BOTH
 from subagents.client.client import Document
 from subagents.domain.run.access import Access
-from subagents.domain.run.outcome import DeliveryOutcome, failure_text
-from subagents.domain.text.event_words import delivery_text
+from subagents.domain.run.outcome import failure_text
 from subagents.errors import EXIT_OK, UsageError
 from subagents.text import duration, harmless, milliseconds_of, one_line
 
@@ -31,6 +30,8 @@ OVERSHOOT: Final = {
     "unbounded": " (its worker reports no usage)",
 }
 EVENT_TEXT_CHARS_MAX: Final = 300
+STORY_MAX: Final = 7
+"""Lines of ``why`` below its first."""
 
 
 def show_tree(
@@ -77,8 +78,17 @@ def show_tree(
         sys.stdout.write(f"{each.indent}{icon} {output.within(harmless(each.text), room)}\n")
 
 
-def show(run: Run, /, *, json: Json = False) -> None:
-    """Show everything about a run.
+def show(
+    run: Run,
+    /,
+    *,
+    verbose: Annotated[
+        bool,
+        Parameter(name=("--verbose", "-v"), help="Also who asked for it, and its session's key."),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Show what a run is, what became of it, and what proves it.
 
     For example:
 
@@ -91,22 +101,25 @@ def show(run: Run, /, *, json: Json = False) -> None:
     if json:
         output.document(answer)
     else:
-        _show(read(answer, RunDetail))
+        _show(read(answer, RunDetail), is_whole=verbose)
 
 
-def _show(run: RunDetail) -> None:
+def _show(run: RunDetail, *, is_whole: bool) -> None:
     output.styled_line(f" {run.run_id}  {run.label}", render.icon(run.shown_state), run.shown_state)
-    state = run.phase if run.outcome is None else render.outcome_text(run.outcome)
+    ended = run.outcome is not None and render.outcome_text(run.outcome)
+    state = ended or render.word(run.shown_state)
     _field("state", f"{state}{'  (paused)' if run.paused else ''}")
     _field("why", run.why)
     if run.outcome is not None and run.outcome.error:
         for text in run.outcome.error.strip().splitlines()[:20]:
             _field("error", text)
-    _field("agent", f"{run.agent_id} ({run.runtime})")
+    is_same = run.agent_id == run.runtime and not is_whole
+    _field("agent", run.agent_id if is_same else f"{run.agent_id} ({run.runtime})")
     _field("cwd", str(run.resolved.get("cwd", "")))
     _show_tools(run.resolved)
-    _field("requester", run.requester)
-    _field("session", run.session_key)
+    if is_whole:
+        _field("requester", run.requester)
+        _field("session", run.session_key)
     _field("continues", run.continues)
     _field("continued by", run.continued_by)
     _field("thread", run.thread_id)
@@ -150,7 +163,8 @@ def _show_relatives(run: RunDetail) -> None:
         _field("child", _relative(child))
     for attempt in run.attempts if len(run.attempts) > 1 else []:
         text = "under way" if attempt.outcome is None else render.outcome_text(attempt.outcome)
-        _field(f"attempt {attempt.number}", text)
+        error = "" if attempt.outcome is None else attempt.outcome.error or ""
+        _field(f"attempt {attempt.number}", f"{text}: {one_line(error)}" if error else text)
     for request in run.requests:
         answer = "pending" if request.status == "pending" else request.answer or request.status
         _field("question", f"{request.question} → {answer}  ({request.request_id})")
@@ -238,7 +252,7 @@ def _timeline(run: str, *, json: bool) -> None:
             str(event.seq),
             "(stale)" if event.stale else event.phase or "",
             event.type,
-            one_line(_event_text(event.data), chars_max=EVENT_TEXT_CHARS_MAX),
+            one_line(event.text, chars_max=EVENT_TEXT_CHARS_MAX),
         )
         for event in events
     ]
@@ -255,28 +269,17 @@ def _events(answer: Document) -> list[object]:
     return events if isinstance(events, list) else []
 
 
-def _event_text(data: dict[str, object], prefix: str = "") -> str:
-    """The scalars of an event, ``name=value``."""
-    parts: list[str] = []
-    for name, value in data.items():
-        if isinstance(value, dict) and not prefix:
-            parts.append(_event_text(value, f"{name}."))
-        elif isinstance(value, str | int | float | bool) and name != "key":
-            parts.append(f"{prefix}{name}={one_line(str(value), chars_max=60)}")
-    return " ".join(part for part in parts if part)
-
-
 def why(
     run: Run,
     /,
     *,
     verbose: Annotated[
         bool,
-        Parameter(name=("--verbose", "-v"), help="Every event that is on record, as it is stored."),
+        Parameter(name=("--verbose", "-v"), help="Every step, with each retry and delivery."),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Explain why a run is in its current state: every step, retry and delivery attempt.
+    """Explain why a run is in its current state, in at most eight lines.
 
     For example:
 
@@ -293,17 +296,17 @@ def why(
         output.document(answer)
         return
     found = read(answer, Why)
-    output.hanging("", f"{found.run_id} is {found.phase}: {found.why}")
+    output.hanging("", f"{one_line(found.label, chars_max=60)} ({found.run_id}): {found.why}")
     start_ms = milliseconds_of(found.steps[0].occurred_at) if found.steps else None
-    for step in found.steps:
-        at = _offset(step.occurred_at, start_ms)
-        output.hanging(f"  {at:>9}  ", one_line(step.text, chars_max=400))
-    if found.delivery_tries:
-        output.line("delivery:")
-    for each in found.delivery_tries:
-        at = _offset(each.tried_at, start_ms)
-        outcome = delivery_text(msgspec.convert(each.outcome, DeliveryOutcome))
-        output.hanging(f"  {at:>9}  ", f"to {each.target}: {outcome}")
+    story = [each for each in found.steps if not each.detail]
+    # How it began, and how it came to where it is.
+    left_out = range(2, len(story) - STORY_MAX + 3) if len(story) > STORY_MAX else range(0)
+    for index, step in enumerate(story):
+        if index not in left_out:
+            at = _offset(step.occurred_at, start_ms)
+            output.hanging(f"  {at:>9}  ", one_line(step.text, chars_max=400))
+        elif index == left_out.start:
+            output.line(f"  {'…':>9}  {len(left_out)} more: subagents why -v {found.run_id}")
 
 
 def _offset(at: str | None, start_ms: int | None) -> str:

@@ -1,12 +1,13 @@
 """What a run waits for, as data: the same causes that ``why`` puts into words."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from itertools import islice
 from typing import Final, NamedTuple
 
 from subagents.domain.rules.provider_limits import TOTAL_MS_MAX
 from subagents.domain.run.linked_runs import Children, Dependencies, LinkedRun
-from subagents.domain.run.outcome import Reason
+from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import RequestId, RunId
 
@@ -68,6 +69,33 @@ class ShownState(StrEnum):
     PAUSED = "paused"
 
 
+class State(StrEnum):
+    """What people are shown of a run, in one of six words."""
+
+    WAITING = "waiting"
+    """For other runs, a free slot, its provider, a retry, or until somebody lets it go on."""
+    WORKING = "working"
+    NEEDS_YOU = "needs_you"
+    """Its worker asks, or it waits for a yes."""
+    OK = "ok"
+    """It succeeded, and its contract is met."""
+    FAILED = "failed"
+    """It ended in any other way, and nobody cancelled it."""
+    CANCELLED = "cancelled"
+
+
+_IS_WAITING, _IS_WORKING = "is waiting", "is working"
+WORDS_OF: Final[Mapping[State, tuple[str, ...]]] = {
+    State.WAITING: (_IS_WAITING,),
+    State.WORKING: (_IS_WORKING,),
+    State.NEEDS_YOU: (ShownState.BLOCKED,),
+    State.OK: (Status.OK,),
+    State.FAILED: (Status.ERROR, Status.PARTIAL, Status.TIMEOUT, Status.LOST),
+    State.CANCELLED: (Status.CANCELLED,),
+}
+"""What ``states_of`` has of a run in that state, and of no other."""
+
+
 def states_of(run: Run) -> frozenset[str]:
     """Every word by which the run is found as it is now."""
     found = {str(run.phase)}
@@ -78,7 +106,9 @@ def states_of(run: Run) -> frozenset[str]:
     elif run.pending_requests:
         found.add(ShownState.BLOCKED)
     elif is_paused(run):
-        found.add(ShownState.PAUSED)
+        found |= {ShownState.PAUSED, _IS_WAITING}
+    else:
+        found.add(_IS_WAITING if run.phase in HELD else _IS_WORKING)
     return frozenset(found)
 
 

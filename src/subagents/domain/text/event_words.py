@@ -6,7 +6,7 @@ stream says most things itself); and its name as a moment of a span, where a tra
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple, TypeVar, assert_never
+from typing import Final, NamedTuple, Protocol, TypeVar, assert_never
 
 from subagents.domain.run import effects, events, signals, spending
 from subagents.domain.run.linked_runs import Spent
@@ -44,6 +44,21 @@ TEXT_CHARS_MAX: Final = 200
 """The longest text inside a brief sentence."""
 NAMES_MAX: Final = 5
 """The most labels listed in one sentence."""
+
+DETAILS: Final = frozenset(
+    {
+        *(events.SlotGranted, events.AttemptPlaced, events.WorktreePlanned, events.TokenIssued),
+        *(events.BaselineTaken, events.FilesLeft, events.ChecksPassed, events.Prioritized),
+        *(events.SteerSettled, events.ChildSettled, events.ChildReturned, events.ChildTold),
+        *(events.ChildSpent, events.RequestHeld, events.CleanedUp, events.Archived),
+        *(signals.UsageSeen, signals.ProgressSeen, signals.SessionSeen, signals.ToolSeen),
+        signals.RemainsSeen,
+    }
+)
+"""Events, and what attempts were seen to do, that only who looks closely wants to know of."""
+_ROUTINE: Final = frozenset(
+    {events.TimerCause.RETRY_DUE, events.TimerCause.DELIVERY_DUE, events.TimerCause.SETTLE}
+)
 
 F = TypeVar("F", bound=events.Fact)
 S = TypeVar("S", bound=signals.Signal)
@@ -86,6 +101,23 @@ class Words(NamedTuple):
 def sentence(event: events.Event, run: Run, texts: Texts = BRIEF) -> str:
     """What the event says of the run, which is as it was after the event, or later."""
     return WORDS[type(event)].sentence(event, run, texts)
+
+
+def is_detail(event: events.Event) -> bool:
+    """Whether the story of a run is told without it."""
+    match event:
+        case events.SignalReceived(signal=signals.ResultSeen() as seen):
+            return not (seen.is_error or seen.is_limit)
+        case events.SignalReceived(signal=seen):
+            return type(seen) in DETAILS
+        case events.AttemptStarted():
+            return event.attempt == event.turn == 1 and not event.adopted
+        case events.DeliverySettled():
+            return isinstance(event.record.outcome, Delivered)
+        case events.TimerFired():
+            return event.cause is None or event.cause in _ROUTINE
+        case _:
+            return type(event) in DETAILS
 
 
 def journal_line(run: Run, seq: int, event: events.Event) -> OutputItem | None:
@@ -135,7 +167,7 @@ def _signal_row(
 
 def _spawned(event: events.Spawned, run: Run, _texts: Texts) -> str:
     resolved = event.resolved
-    text = f'spawned by {event.requester} for agent "{resolved.agent_id}" ({resolved.runtime})'
+    text = f'spawned by {person(event.requester)} for agent "{resolved.agent_id}"'
     if resolved.chosen is not None:
         text += f", chosen as the {resolved.chosen.text}"
     if resolved.scheduled is not None:
@@ -178,28 +210,25 @@ def _start_failed(event: events.AttemptStartFailed, _run: Run, texts: Texts) -> 
 
 
 def _taken_over(event: events.AttemptTakenOver, _run: Run, _texts: Texts) -> str:
-    return (
-        f"a restarted daemon took over attempt {event.attempt} "
-        f"and reads on from byte {event.cursor}"
-    )
+    return f"a restarted daemon took over attempt {event.attempt}"
 
 
 def _cancelled(event: events.CancelRequested, _run: Run, texts: Texts) -> str:
     above = " with the run above it" if event.cascaded else ""
-    return f"cancelled by {event.by}{above}{texts.reason(event.reason)}"
+    return f"cancelled {_by(event)}{above}{texts.reason(event.reason)}"
 
 
 def _cancel_planned(event: events.CancelPlanned, _run: Run, texts: Texts) -> str:
     after = duration(max(event.due_ms - event.at_ms, 0))
     does = "cancels it" if event.of_turn is None else "ends its turn"
-    return f"{event.by} {does} in {after}{texts.reason(event.reason)}"
+    return f"{person(event.by)} {does} in {after}{texts.reason(event.reason)}"
 
 
 def _answered(event: events.RequestAnswered, _run: Run, texts: Texts) -> str:
     answer = event.answer
     text = "" if answer.text is None else f": {texts.quoted(answer.text)}"
     decided = _DECIDED[answer.decision]
-    by = "" if answer.decision in _BY_ITSELF else f" by {answer.by}"
+    by = "" if answer.decision in _BY_ITSELF else f" by {person(answer.by)}"
     return f"question {event.request_id} {decided}{by}{text}"
 
 
@@ -390,20 +419,26 @@ WORDS: Final = dict(
         _row(events.CancelPlanned, _cancel_planned, line=LineType.SYSTEM, mark="cancel planned"),
         _row(
             events.CancelWithdrawn,
-            lambda event, *_: f"what was planned was taken back by {event.by}",
+            lambda event, *_: f"what was planned was taken back {_by(event)}",
             line=LineType.SYSTEM,
             mark="cancel taken back",
         ),
-        _row(events.Paused, lambda event, *_: f"paused by {event.by}", line=LineType.SYSTEM),
-        _row(events.Resumed, lambda event, *_: f"resumed by {event.by}", line=LineType.SYSTEM),
+        _row(
+            events.Paused, lambda event, *_: f"paused by {person(event.by)}", line=LineType.SYSTEM
+        ),
+        _row(
+            events.Resumed, lambda event, *_: f"resumed by {person(event.by)}", line=LineType.SYSTEM
+        ),
         _row(
             events.Prioritized,
-            lambda event, *_: f"priority {event.priority} given by {event.by}",
+            lambda event, *_: f"priority {event.priority} given {_by(event)}",
             line=LineType.SYSTEM,
         ),
         _row(
             events.SteerRequested,
-            lambda event, _, texts: f"message from {event.by}: {texts.quoted(event.message)}",
+            lambda event, _, texts: (
+                f"message from {person(event.by)}: {texts.quoted(event.message)}"
+            ),
             line=LineType.USER,
             mark="steered",
         ),
@@ -416,7 +451,7 @@ WORDS: Final = dict(
         ),
         _row(
             events.InterruptRequested,
-            lambda event, _, texts: f"interrupted by {event.by}{texts.reason(event.reason)}",
+            lambda event, _, texts: f"interrupted {_by(event)}{texts.reason(event.reason)}",
             line=LineType.SYSTEM,
             mark="interrupt requested",
         ),
@@ -487,13 +522,16 @@ WORDS: Final = dict(
         _row(events.DeliverySettled, _delivered, mark="delivery"),
         _row(
             events.AnnouncementConsumed,
-            lambda event, *_: f"result taken by {event.reader}: {PATH_WORDS[event.path]}",
+            lambda event, *_: f"its result was {TAKEN_WORDS[event.path]}",
             mark="consumed",
         ),
-        _row(events.Redelivered, lambda event, *_: f"{event.by} asked for its result once more"),
+        _row(
+            events.Redelivered,
+            lambda event, *_: f"its result was asked for once more {_by(event)}",
+        ),
         _row(events.CallRefused, _refused),
         _row(events.CleanedUp, lambda *_: "cleaned up"),
-        _row(events.Dismissed, lambda event, *_: f"{event.by} dismissed its escalation"),
+        _row(events.Dismissed, lambda event, *_: f"its escalation was dismissed {_by(event)}"),
         _row(events.Archived, lambda *_: "archived"),
     ]
 )
@@ -507,6 +545,13 @@ PATH_WORDS: Final[Mapping[DeliveryPath, str]] = {
     DeliveryPath.STEERED: "put into its live turn",
     DeliveryPath.PULLED: "fetched by its reader",
 }
+TAKEN_WORDS: Final[Mapping[DeliveryPath, str]] = {
+    DeliveryPath.DIRECT: "read in its session",
+    DeliveryPath.QUEUED: "read in the inbox",
+    DeliveryPath.STEERED: "read in a live turn",
+    DeliveryPath.PULLED: "fetched",
+}
+"""How a result was taken."""
 _DEFERRED: Final[Mapping[DeferReason, str]] = {
     DeferReason.DESCENDANTS_ACTIVE: "runs below it are still at work",
     DeferReason.REQUESTER_BUSY: "its requester is busy",
@@ -549,6 +594,26 @@ EFFECT_WORDS: Final[Mapping[type, str]] = {
 def brief(text: str) -> str:
     """A text inside a sentence: on one line, at most ``TEXT_CHARS_MAX`` characters."""
     return one_line(text, TEXT_CHARS_MAX)
+
+
+def person(key: str) -> str:
+    """Who a session is, in a word: ``main``, ``a run of claude``; anything else as it is."""
+    match key.split(":"):
+        case ["agent", "main", name]:
+            return name
+        case ["agent", agent, "subagent", *_]:
+            return f"a run of {agent}"
+        case _:
+            return key
+
+
+class _ByOne(Protocol):
+    @property
+    def by(self) -> str: ...
+
+
+def _by(event: _ByOne) -> str:
+    return f"by {person(event.by)}"
 
 
 def label_list(names: list[str]) -> str:
