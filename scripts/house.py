@@ -77,8 +77,9 @@ def main(arguments: list[str]) -> int:
 
 def house() -> Mapping[str, Any]:
     """What pyproject.toml says of budgets."""
-    found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    return found["tool"]["house"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    found: Mapping[str, Any] = project["tool"]["house"]
+    return found
 
 
 def budgets() -> Mapping[str, int]:
