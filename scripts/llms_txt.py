@@ -28,9 +28,10 @@ def pages_of(nav: Any) -> Iterator[str]:
 
 
 def about(page: str) -> str:
-    """The first paragraph of a page, without its links."""
-    text = page.partition("\n")[2].strip().partition("\n\n")[0]
-    return re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", " ".join(text.split()))
+    """The first paragraph of a page, without its links and without emphasis."""
+    _, *parts = page.split("\n\n")
+    text = " ".join(next(each for each in parts if not each.startswith("!")).split())
+    return re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", text).replace("**", "").removesuffix(":")
 
 
 def drawn(project: dict[str, Any]) -> str:
@@ -47,7 +48,7 @@ def _section(title: str, inner: Any) -> Iterator[str]:
     if isinstance(inner, str):
         inner = [{title: inner}]
     if isinstance(inner[0], str):  # the decisions: their own page lists them
-        title, inner = "Optional", [{title: inner[0]}]
+        title, inner = "Optional", [{title.rpartition(": ")[2]: inner[0]}]
     entries = [each for entry in inner for each in entry.items()]
     pages = [(name, page) for name, page in entries if isinstance(page, str)]
     if pages:
