@@ -1,4 +1,4 @@
-"""Recorded outputs of tools, what the detectors make of them, and the table in docs/alerts.md.
+"""Recorded outputs of tools, and what the detectors make of them: docs/recorded-outputs.md.
 
     python -m scripts.alert_table [--check] [FILE]
 
@@ -23,7 +23,7 @@ from subagents.extensions.detectors.builds import result_of
 from subagents.extensions.detectors.commits import commits_of
 from subagents.text import counted
 
-PAGE: Final = "docs/alerts.md"
+PAGE: Final = "docs/recorded-outputs.md"
 FOLDER: Final = Path("tests/data/tool_outputs")
 BEGIN: Final = "<!-- recorded outputs: written by `make docs` from tests/data/tool_outputs -->"
 END: Final = "<!-- end of recorded outputs -->"

@@ -6,7 +6,8 @@
 Lines are all lines of Python files but those that only hold a comment: a reason costs no budget.
 Comments are those for a reader (no ``noqa``), for every 100 lines of code. A *verified run* is one
 run of a command with a contract, from the Python API through an embedded daemon; a file or function
-counts when some thread enters it.
+counts when some thread enters it. Words are those of the pages, code included, but for what
+is generated; a user's are all but those of the section about the project.
 """
 
 import ast
@@ -23,12 +24,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Final
+from typing import Any, Final
+
+from scripts.llms_txt import CONFIG, pages_of
+from scripts.marked_pages import without_generated
 
 ROOT: Final = Path(__file__).parents[1]
 SRC: Final = ROOT / "src" / "subagents"
 EXTENSIONS: Final = SRC / "extensions"
 CORE: Final = "core"
+FOR_MAKERS: Final = "Project"
+"""The section of the site that no user needs."""
 FOR_TOOLS: Final = re.compile(r"#(!| ?(noqa|type:|pragma|fmt:|mypy:|ruff:))")
 NO_CODE: Final = {
     tokenize.COMMENT,
@@ -61,16 +67,44 @@ def main(arguments: list[str]) -> int:
     print(f"imports core → extension: {sum(n for (a, _), n in arrows.items() if a == CORE)}")
     others = {k: n for k, n in arrows.items() if k[0] != CORE and k[1] != "conversation"}
     print(f"imports extension → another (but conversation): {sum(others.values())}")
+    written = words()
+    print(", ".join(f"{name} {count:,}" for name, count in written.items()), "words of pages")
+    print(f"words for users: {user_words(written):,} of {house()['user_words']:,}")
     files, functions = verified_run()
     print(f"entered by one verified run: {files} files, {functions} functions")
     return 0
 
 
+def house() -> Mapping[str, Any]:
+    """What pyproject.toml says of budgets."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    found: Mapping[str, Any] = project["tool"]["house"]
+    return found
+
+
 def budgets() -> Mapping[str, int]:
     """Lines that the core and each extension may have."""
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        found: dict[str, int] = tomllib.load(file)["tool"]["house"]["lines"]
+    found: Mapping[str, int] = house()["lines"]
     return found
+
+
+def words() -> Mapping[str, int]:
+    """Words of the README and of each section of the site."""
+    found = {"README": word_count(ROOT / "README.md")}
+    for entry in tomllib.loads((ROOT / CONFIG).read_text("utf-8"))["project"]["nav"]:
+        for name, pages in entry.items():
+            found[name] = sum(word_count(ROOT / "docs" / each) for each in pages_of(pages))
+    return found
+
+
+def word_count(page: Path) -> int:
+    """Words of a page, without what is generated."""
+    return len(without_generated(page.read_text("utf-8")).split())
+
+
+def user_words(written: Mapping[str, int]) -> int:
+    """All words but those for makers."""
+    return sum(count for name, count in written.items() if name != FOR_MAKERS)
 
 
 def exceeded() -> Iterator[str]:
@@ -84,6 +118,8 @@ def exceeded() -> Iterator[str]:
                 f"{name} has {count:,} lines, {count - given[name]:,} more than its budget in"
                 " [tool.house.lines]: shorten or move something, or write a decision for a rise"
             )
+    if (count := user_words(words())) > (most := house()["user_words"]):
+        yield f"the pages for users have {count:,} words, {count - most:,} more than they may have"
 
 
 def part_of(file: Path) -> str:

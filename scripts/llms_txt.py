@@ -1,9 +1,9 @@
-"""docs/llms.txt, the list of pages for models (llmstxt.org), from the menu and the home page.
+"""docs/llms.txt, the list of pages for models (llmstxt.org), from the menu and the pages.
 
     python -m scripts.llms_txt [--check]
 
-The sections and their order are those of ``zensical.toml``, what each page is about those of the
-table in docs/README.md.
+The sections and their order are those of ``zensical.toml``; what a page is about, its first
+paragraph says.
 """
 
 import re
@@ -14,51 +14,56 @@ from pathlib import Path
 from typing import Any, Final
 
 CONFIG: Final = Path("zensical.toml")
-HOME: Final = Path("docs/README.md")
-FILE: Final = Path("docs/llms.txt")
-_ROW: Final = re.compile(
-    r"^\| \[[^\]]+\]\((?P<page>[^)]+\.md)\) \| (?P<about>.+) \|$", re.MULTILINE
-)
+DOCS: Final = Path("docs")
+FILE: Final = DOCS / "llms.txt"
 
 
-def abouts(home: str) -> dict[str, str]:
-    """What each page is about, by its file."""
-    return {match["page"]: match["about"] for match in _ROW.finditer(home)}
+def pages_of(nav: Any) -> Iterator[str]:
+    """The pages of a menu, in their order."""
+    if isinstance(nav, str):
+        yield nav
+    else:
+        for each in nav.values() if isinstance(nav, dict) else nav:
+            yield from pages_of(each)
 
 
-def drawn(project: dict[str, Any], home: str) -> str:
-    """The whole file.
+def about(page: str) -> str:
+    """The first paragraph of a page, without its links and without emphasis."""
+    _, *parts = page.split("\n\n")
+    text = " ".join(next(each for each in parts if not each.startswith("!")).split())
+    return re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", text).replace("**", "").removesuffix(":")
 
-    Raises:
-        KeyError: The home page has no row for a page of the menu.
-    """
-    known = abouts(home)
+
+def drawn(project: dict[str, Any]) -> str:
+    """The whole file."""
     parts = [f"# {project['site_name']}", f"> {project['site_description']}"]
     for entry in project["nav"]:
-        for title, pages in entry.items():
-            if isinstance(pages, list):
-                parts += _section(title, pages, known)
+        for title, inner in entry.items():
+            if inner != "README.md":
+                parts += _section(title, inner)
     return "\n\n".join(parts) + "\n"
 
 
-def _section(title: str, pages: list[Any], known: dict[str, str]) -> Iterator[str]:
-    named = [next(iter(each.items())) for each in pages if isinstance(each, dict)]
-    if named:
+def _section(title: str, inner: Any) -> Iterator[str]:
+    if isinstance(inner, str):
+        inner = [{title: inner}]
+    if isinstance(inner[0], str):  # the decisions: their own page lists them
+        title, inner = "Optional", [{title.rpartition(": ")[2]: inner[0]}]
+    entries = [each for entry in inner for each in entry.items()]
+    pages = [(name, page) for name, page in entries if isinstance(page, str)]
+    if pages:
         yield f"## {title}"
-        yield "\n".join(f"- [{name}]({page}): {known[page]}" for name, page in named)
-    else:  # the decisions: their own page lists them
-        yield "## Optional"
-        yield f"- [{title}]({pages[0]}): {known[pages[0]]}"
+        yield "\n".join(
+            f"- [{name}]({page}): {about((DOCS / page).read_text('utf-8'))}" for name, page in pages
+        )
+    for name, below in entries:
+        if not isinstance(below, str):
+            yield from _section(f"{title}: {name}", below)
 
 
 def main(arguments: list[str]) -> int:
     """Write the file, or compare it; returns the exit code."""
-    project = tomllib.loads(CONFIG.read_text("utf-8"))["project"]
-    try:
-        new = drawn(project, HOME.read_text("utf-8"))
-    except KeyError as error:
-        sys.stderr.write(f"{HOME} has no row for {error.args[0]}, which {CONFIG} names\n")
-        return 1
+    new = drawn(tomllib.loads(CONFIG.read_text("utf-8"))["project"])
     old = FILE.read_text("utf-8") if FILE.exists() else ""
     if new != old and "--check" in arguments:
         sys.stderr.write(f"{FILE} is out of date: run `make docs`\n")

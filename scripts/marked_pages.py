@@ -20,6 +20,16 @@ def drawn_anew(page: str, begin: str, end: str, *parts: str) -> str:
     return before + "\n\n".join((begin, *parts, end)) + after
 
 
+def without_generated(page: str) -> str:
+    """The page without the parts that are drawn, which is what somebody wrote."""
+    return re.sub(
+        r"^<!-- (?!not run)[^\n]+: .+?^<!-- end[^\n]* -->$",
+        "",
+        page,
+        flags=re.DOTALL | re.MULTILINE,
+    )
+
+
 def update(arguments: Sequence[str], page: str, draw: Callable[[str], str]) -> int:
     """What a script that draws a page does with ``[--check] [FILE]``; returns the exit code.
 

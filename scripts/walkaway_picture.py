@@ -2,7 +2,7 @@
 
     python -m scripts.walkaway_picture [--check]
 
-plays what stands in the README, each line at its own time, faster. It is one file without a script,
+plays what stands on that page, each line at its own time, faster. It is one file without a script,
 and a reader who asked for less motion sees all of it at once.
 """
 
@@ -15,7 +15,7 @@ from typing import Final
 
 from scripts.walkaway_recording import BEGIN, END
 
-README: Final = Path("README.md")
+PAGE: Final = Path("docs/howto/leave-running.md")
 PICTURE: Final = Path("docs/walkaway.svg")
 LENGTH_S: Final = 20.0
 LINE_PX: Final = 19
@@ -32,17 +32,17 @@ STYLE: Final = (
 _TIME: Final = re.compile(r"^ +(\d+\.\d)s  ")
 
 
-def lines_of(readme: str) -> list[str]:
+def lines_of(page: str) -> list[str]:
     """What the demo printed.
 
     Raises:
         ValueError: There is no recording.
     """
-    _, found, rest = readme.partition(BEGIN)
+    _, found, rest = page.partition(BEGIN)
     recording, end, _ = rest.partition(END)
     block = re.search(r"```text\n(.*?)```", recording, re.DOTALL)
     if not found or not end or block is None:
-        raise ValueError("the README has no recording")
+        raise ValueError("the page has no recording")
     return block[1].rstrip("\n").splitlines()
 
 
@@ -61,9 +61,9 @@ def moments(lines: list[str]) -> Iterator[float]:
         yield round(now, 2)
 
 
-def drawn(readme: str) -> str:
+def drawn(page: str) -> str:
     """The picture."""
-    lines = lines_of(readme)
+    lines = lines_of(page)
     height = 2 * MARGIN_PX + LINE_PX * len(lines)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH_PX} {height}" role="img">',
@@ -91,7 +91,7 @@ def _colour(line: str) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write the picture, or compare it; returns the exit code."""
-    new = drawn(README.read_text("utf-8"))
+    new = drawn(PAGE.read_text("utf-8"))
     old = PICTURE.read_text("utf-8") if PICTURE.exists() else ""
     if new != old and "--check" in arguments:
         sys.stderr.write(f"{PICTURE} is out of date: run `make docs`\n")

@@ -1,9 +1,9 @@
-"""The recording of ``subagents demo --walkaway`` in the README, from a real run.
+"""The recording of ``subagents demo --walkaway`` on its page, from a real run.
 
     python -m scripts.walkaway_recording [OPTION...]
 
 runs the demo with these options (it takes two minutes, and uses the agent programs that are logged
-in here), and puts what it printed between the two markers of the README, as it is. Nothing is
+in here), and puts what it printed between the two markers of the page, as it is. Nothing is
 written unless everything was true.
 """
 
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-README: Final = Path("README.md")
+PAGE: Final = Path("docs/howto/leave-running.md")
 BEGIN: Final = (
     "<!-- walkaway: written by `python -m scripts.walkaway_recording` from a real run -->\n"
 )
@@ -28,7 +28,7 @@ def main(options: list[str]) -> int:
     )
     sys.stdout.write(done.stdout)
     if done.returncode == 0:
-        README.write_text(with_recording(README.read_text(encoding="utf-8"), done.stdout, options))
+        PAGE.write_text(with_recording(PAGE.read_text(encoding="utf-8"), done.stdout, options))
     return done.returncode
 
 
@@ -41,7 +41,7 @@ def with_recording(page: str, said: str, options: list[str]) -> str:
     head, found, rest = page.partition(BEGIN)
     _, ends, tail = rest.partition(END)
     if not found or not ends:
-        raise ValueError("the README has no markers of a recording")
+        raise ValueError("the page has no markers of a recording")
     shown = " ".join(["$ subagents demo --walkaway", *options])
     return f"{head}{BEGIN}\n```text\n{shown}\n{said.rstrip()}\n```\n\n{END}{tail}"
 

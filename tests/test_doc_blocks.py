@@ -6,11 +6,13 @@ A block that cannot run here says why in a comment before it: ``<!-- not run: â€
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
+from scripts.llms_txt import pages_of
 from tests.bubblewrap import NO_SANDBOX
 from tests.cli.cli_home import Home, temporary_home
 from tests.page_blocks import PAGES, ROOT, Block, blocks
@@ -34,6 +36,11 @@ FILES: Final = {"README.md": ("reduce.py", "transitions.py")}
 """Pages whose reader stands in a directory of somebody's work; all others make what they use."""
 NOT_RUN_MAX: Final = 29
 """Blocks that say why they are not run; may only become fewer."""
+TASKS: Final = [
+    page
+    for entry in tomllib.loads((ROOT / "zensical.toml").read_text("utf-8"))["project"]["nav"]
+    for page in pages_of(entry.get("Tasks", ()))
+]
 SANDBOXED: Final = "--isolation sandbox"
 """A block with this needs bubblewrap."""
 TIMEOUT_S: Final = 60
@@ -156,6 +163,19 @@ def test_every_block_of_a_page_runs_in_the_order_of_the_page(tmp_path: Path, pag
                     run_console(home, block, where)
     if left_out:
         pytest.skip(f"{', '.join(left_out)} cannot run: {NO_SANDBOX}")
+
+
+@pytest.mark.requirement("docs:path")
+@pytest.mark.parametrize("page", TASKS)
+def test_a_task_shows_what_came_of_it_so_that_it_is_compared(page: str) -> None:
+    said = [
+        line
+        for block in blocks(ROOT / "docs" / page)
+        if block.language == "console" and block.why_not is None
+        for _, lines in commands(block.body)
+        for line in lines
+    ]
+    assert said or "assert " in (ROOT / "docs" / page).read_text("utf-8"), page
 
 
 @pytest.mark.requirement("docs:blocks")

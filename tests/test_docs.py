@@ -150,6 +150,14 @@ def test_the_readme_begins_with_what_it_is_and_the_two_commands() -> None:
 
 
 @pytest.mark.requirement("docs:readme")
+def test_the_readme_fits_three_screens_of_eighty_columns() -> None:
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+
+    assert len(lines) <= 120
+    assert [each for each in lines if len(each) > 80 and not each.startswith(("<!--", "!["))] == []
+
+
+@pytest.mark.requirement("docs:readme")
 def test_examples_in_toml_and_python_are_at_least_well_formed() -> None:
     checked = 0
     for page in PAGES:

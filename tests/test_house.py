@@ -1,5 +1,7 @@
 """The measure of what one must know, and its budgets."""
 
+from pathlib import Path
+
 import pytest
 from scripts import house
 
@@ -27,6 +29,24 @@ def test_a_part_that_grew_over_its_budget_is_named_with_the_way_out(
             " move something, or write a decision for a rise"
         ),
         "new has 7 lines and no budget in [tool.house.lines]",
+    ]
+
+
+@pytest.mark.requirement("house:words")
+def test_words_for_users_are_those_that_somebody_wrote_outside_of_the_project_section(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# One two\n\n<!-- not run: why -->\n\nthree\n\n<!-- x: drawn -->\n\nnot these\n\n"
+        "<!-- end of x -->\n\nfour\n"
+    )
+    assert house.word_count(page) == 10
+
+    monkeypatch.setattr(house, "lines", dict)
+    monkeypatch.setattr(house, "words", lambda: {"Home": 60_001, house.FOR_MAKERS: 9})
+    assert list(house.exceeded()) == [
+        "the pages for users have 60,001 words, 1 more than they may have"
     ]
 
 

@@ -114,13 +114,13 @@ def test_what_a_commit_has_of_a_drawn_page_says_where_the_rest_is() -> None:
 
 @pytest.mark.requirement("docs:recording")
 def test_the_picture_plays_every_line_of_the_recording_in_order_within_its_length() -> None:
-    lines = walkaway_picture.lines_of(text_of("README.md"))
+    lines = walkaway_picture.lines_of(text_of(str(walkaway_picture.PAGE)))
     moments = list(walkaway_picture.moments(lines))
 
     assert len(moments) == len(lines)
     assert moments == sorted(moments)
     assert moments[0] == 0
     assert moments[-1] <= walkaway_picture.LENGTH_S + 1
-    picture = walkaway_picture.drawn(text_of("README.md"))
+    picture = walkaway_picture.drawn(text_of(str(walkaway_picture.PAGE)))
     assert picture.count("<text ") == sum(1 for line in lines if line)
     assert "All of it is true" in picture

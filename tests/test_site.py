@@ -4,29 +4,25 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import tomlkit
-from scripts import docs_site
+from scripts import docs_site, house
+from scripts.llms_txt import pages_of
 
 ROOT: Final = Path(__file__).parent.parent
 CONFIG: Final = ROOT / "zensical.toml"
 PROJECT: Final[dict[str, Any]] = tomllib.loads(CONFIG.read_text("utf-8"))["project"]
 
 
-def pages_of(nav: Any) -> Iterator[str]:
-    """The pages of a navigation, in their order."""
-    if isinstance(nav, str):
-        yield nav
-    elif isinstance(nav, dict):
-        for each in nav.values():
-            yield from pages_of(each)
-    else:
-        for each in nav:
-            yield from pages_of(each)
+SECTIONS: Final[dict[str, Any]] = {
+    name: pages for entry in PROJECT["nav"] for name, pages in entry.items()
+}
+FOR_USERS: Final = [
+    page for name, pages in SECTIONS.items() if name != house.FOR_MAKERS for page in pages_of(pages)
+]
 
 
 def built(place: Path) -> subprocess.CompletedProcess[str]:
@@ -46,6 +42,26 @@ def built(place: Path) -> subprocess.CompletedProcess[str]:
 def test_every_page_is_in_the_navigation_once() -> None:
     there = sorted(str(each.relative_to(ROOT / "docs")) for each in (ROOT / "docs").rglob("*.md"))
     assert sorted(pages_of(PROJECT["nav"])) == there, f"{CONFIG.name}: nav"
+
+
+@pytest.mark.requirement("docs:path")
+def test_the_menu_leads_from_tutorials_over_tasks_and_concepts_to_the_reference() -> None:
+    assert [*SECTIONS] == [
+        *("Home", "Tutorials", "Tasks", "Concepts", "Reference"),
+        house.FOR_MAKERS,
+    ]
+    assert len(SECTIONS["Tutorials"]) == 4
+    assert len(SECTIONS["Tasks"]) == 10
+
+
+@pytest.mark.requirement("docs:path")
+@pytest.mark.parametrize("page", FOR_USERS)
+def test_a_page_for_users_begins_with_what_it_is_for_and_ends_with_what_is_next(page: str) -> None:
+    _, first, *_, last = (ROOT / "docs" / page).read_text("utf-8").strip().split("\n\n")
+
+    assert not re.match(r"[#|!<-]|```", first), first
+    assert 1 <= len(re.findall(r"[.!?](?=\s|$)", re.sub(r"`[^`]*`", "", first))) <= 2, first
+    assert re.match(r"Next: .*\]\([^)]+\).*\.$", last, re.DOTALL), last
 
 
 @pytest.mark.requirement("docs:site")

@@ -373,12 +373,12 @@ def test_no_part_of_the_output_of_a_failure_is_told_as_passed(name: str) -> None
 
 
 @pytest.mark.requirement("docs:alerts")
-def test_the_alerts_page_has_every_recorded_case_and_its_misses(
+def test_the_page_of_recorded_outputs_has_every_case_and_its_misses(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
     page = PAGE.read_text(encoding="utf-8")
-    copy = tmp_path / "alerts.md"
+    copy = tmp_path / "page.md"
     copy.write_text(page.replace("| missed |", "| ✓ |"), encoding="utf-8")
 
     assert tool_outputs.drawn(page, CASES) == page, "run `make docs`"
@@ -392,6 +392,6 @@ def test_the_alerts_page_has_every_recorded_case_and_its_misses(
 
 @pytest.mark.requirement("docs:alerts")
 def test_the_alerts_page_names_every_kind() -> None:
-    page = PAGE.read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "alerts.md").read_text(encoding="utf-8")
 
     assert [kind for kind in AlertKind if f"| `{kind}` |" not in page] == []

@@ -1,6 +1,6 @@
 """Each agent program: its own command that registers an MCP server, and what our entry says.
 
-docs/howto/callers.md says what of it was run and what was only read.
+docs/mcp-conformance.md says what of it was run and what was only read.
 """
 
 import json
