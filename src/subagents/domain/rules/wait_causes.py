@@ -73,7 +73,7 @@ class State(StrEnum):
     """What people are shown of a run, in one of six words."""
 
     WAITING = "waiting"
-    """For other runs, a free slot, its provider, a retry, or until somebody lets it go on."""
+    """It waits for runs, a free slot, its provider, a retry, or somebody who lets it go on."""
     WORKING = "working"
     NEEDS_YOU = "needs_you"
     """Its worker asks, or it waits for a yes."""

@@ -52,7 +52,7 @@ DETAILS: Final = frozenset(
         *(events.SteerSettled, events.ChildSettled, events.ChildReturned, events.ChildTold),
         *(events.ChildSpent, events.RequestHeld, events.CleanedUp, events.Archived),
         *(signals.UsageSeen, signals.ProgressSeen, signals.SessionSeen, signals.ToolSeen),
-        signals.RemainsSeen,
+        *(signals.RemainsSeen, signals.Exited),  # what follows says what it came to
     }
 )
 """Events, and what attempts were seen to do, that only who looks closely wants to know of."""
@@ -111,7 +111,7 @@ def is_detail(event: events.Event) -> bool:
         case events.SignalReceived(signal=seen):
             return type(seen) in DETAILS
         case events.AttemptStarted():
-            return event.attempt == event.turn == 1 and not event.adopted
+            return event.turn == 1 and not event.adopted
         case events.DeliverySettled():
             return isinstance(event.record.outcome, Delivered)
         case events.TimerFired():
