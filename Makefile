@@ -157,11 +157,11 @@ web-check: setup ## the page in the package is of web/: built again where there 
 web-pictures: web $(call group,browser) ## take the pictures of the page in docs/pictures anew (needs npm and Chromium)
 	$(PY) -m scripts.web_pictures
 
-package: $(call group,package) ## build the wheel, install it with pip and uv, and run its demo from there
-	$(PY) -m scripts.package_check
+release: $(call group,package) ## make dist/: wheel, sdist, bill of materials, manual page, completions, schemas, checksums
+	$(PY) -m scripts.release
 
-sbom: $(call group,package) ## the packages of a fresh installation, in CycloneDX, below dist/
-	$(PY) -m scripts.package_check --sbom
+package: $(call group,package) ## make dist/, install its wheel with pip and uv, and run its demo from there
+	$(PY) -m scripts.package_check
 
 # What writes a part of a page, and with --check only says whether it is the one that is there.
 GENERATED := config_reference extensions_page lifecycle_diagram alert_table spawn_parameters spawn_flags runtime_table_page \
