@@ -142,3 +142,13 @@ def test_the_catalog_names_a_schema_that_a_release_has_for_each_kind_of_file(
         ["subagents.toml"],
         [f"*.subagents.{suffix}" for suffix in ("toml", "yaml", "yml", "json")],
     ]
+
+
+@pytest.mark.requirement("release:address")
+def test_one_page_leaves_the_address_of_the_repository_open_and_none_once_it_has_one() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "run").iterdir()]
+    found = {each.name for each in pages if re.search(r"\bOWNER\b", each.read_text("utf-8"))}
+
+    assert found == (set() if "urls" in PROJECT["project"] else {"ci.md"})
+    (rule,) = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]
+    assert ("://" in rule["replacement"]) == ("urls" in PROJECT["project"])

@@ -153,6 +153,21 @@ def test_each_input_of_the_action_is_a_flag_of_run_and_is_passed_on() -> None:
 
 
 @pytest.mark.requirement("github:action")
+def test_the_page_explains_every_input_and_its_example_gives_no_other() -> None:
+    page = (ROOT / "docs" / "howto" / "ci.md").read_text("utf-8").partition("## GitHub Actions")[2]
+    (block, *_) = re.findall(r"```yaml\n(jobs:.*?)```", page, re.DOTALL)
+    steps = YAML(typ="safe").load(block)["jobs"]["tests"]["steps"]
+    action = document("run/action.yml")
+
+    (used,) = [each for each in steps if each["uses"].startswith("OWNER/subagents/run@v")]
+    required = {name for name, each in action["inputs"].items() if each.get("required")}
+    assert required <= used["with"].keys() <= action["inputs"].keys()
+    rows = re.findall(r"^\| (`.+?`) \|", page, re.MULTILINE)
+    assert {name for row in rows for name in re.findall(r"`([\w-]+)`", row)} == {*action["inputs"]}
+    assert all(f"`{name}`" in page for name in action["outputs"])
+
+
+@pytest.mark.requirement("github:action")
 def test_the_action_runs_a_task_holds_it_to_its_contract_and_keeps_what_became_of_it(
     tmp_path: Path,
 ) -> None:
