@@ -1,9 +1,10 @@
 """Make all that a release has, in dist/ or another folder: ``python -m scripts.release [FOLDER]``.
 
 The wheel and the source distribution; from a fresh installation of that wheel its packages as a
-bill of materials (CycloneDX), the manual page, the completions and the JSON Schemas; and
-``SHA256SUMS`` of all of these. Times are the commit's, or ``SOURCE_DATE_EPOCH``: the same commit
-gives the same bytes, but for the bill, which names what the package index had that day.
+bill of materials (CycloneDX), the manual page, the completions and the JSON Schemas, with their
+catalog as soon as the project has an address; and ``SHA256SUMS`` of all of these. Times are the
+commit's, or ``SOURCE_DATE_EPOCH``: the same commit gives the same bytes, but for the bill, which
+names what the package index had that day.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from scripts import web_page
 
@@ -65,7 +66,9 @@ def release(out: Path, venv: Path) -> Path:
     shutil.copyfile(venv / "share/man/man1/subagents.1", out / "subagents.1")
     for name, words in PRINTED.items():
         (out / name).write_bytes(_printed(venv, words))
-    _write_json(out / CATALOG, catalog(tomllib.loads(Path("pyproject.toml").read_text("utf-8"))))
+    project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
+    if repository := project.get("urls", {}).get("Repository"):
+        (out / CATALOG).write_text(f"{json.dumps(catalog(repository), indent=2)}\n", "utf-8")
     lines = [f"{_digest(each)}  {each.name}\n" for each in sorted(out.iterdir())]
     (out / SUMS).write_text("".join(lines), encoding="utf-8")
     return wheel
@@ -95,15 +98,9 @@ def dated() -> dict[str, str]:
     return {"SOURCE_DATE_EPOCH": given or told or "315532800"}
 
 
-def catalog(project: Mapping[str, Any]) -> dict[str, object]:
-    """The schemas as SchemaStore and editors list them.
-
-    Args:
-        project: pyproject.toml. Its ``project.urls.Repository`` is where releases are; without
-            one, an address is the name of a file beside the catalog.
-    """
-    repository = project["project"].get("urls", {}).get("Repository")
-    base = f"{repository}/releases/latest/download/" if repository else ""
+def catalog(repository: str) -> dict[str, object]:
+    """The schemas as SchemaStore and editors list them, at the releases of a repository."""
+    base = f"{repository}/releases/latest/download/"
     return {
         "$schema": "https://json.schemastore.org/schema-catalog.json",
         "version": 1,
@@ -146,10 +143,6 @@ def environ(more: Mapping[str, str]) -> dict[str, str]:
 def _printed(venv: Path, words: Sequence[str]) -> bytes:
     argv = [str(venv / "bin/subagents"), *words]
     return subprocess.run(argv, check=True, stdout=subprocess.PIPE, env=environ({})).stdout
-
-
-def _write_json(file: Path, content: object) -> None:
-    file.write_text(f"{json.dumps(content, indent=2)}\n", encoding="utf-8")
 
 
 def _digest(file: Path) -> str:

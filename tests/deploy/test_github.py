@@ -17,11 +17,10 @@ import json5
 import pytest
 from ruamel.yaml import YAML
 
-from subagents.cli.command_table import command_of, target_of
+from subagents.cli.command_table import command_of, commands, target_of
 from subagents.cli.parser import declared
 
 ROOT: Final = Path(__file__).parents[2]
-GITHUB: Final = ROOT / ".github"
 FORMS: Final = {
     ".github/workflows/ci.yml": "vendor.github-workflows",
     ".github/ISSUE_TEMPLATE/bug.yml": "vendor.github-issue-forms",
@@ -219,6 +218,22 @@ def test_the_action_installs_the_version_that_it_is_part_of(tmp_path: Path) -> N
     assert code == 0, said
     version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     assert version in job.file("result.txt")
+
+
+@pytest.mark.requirement("github:forms")
+def test_a_report_of_a_bug_is_asked_for_a_support_bundle_and_forms_name_commands_there_are() -> (
+    None
+):
+    known = {each.name.split()[0] for each in commands()}
+    (needed,) = [
+        each["attributes"]["label"]
+        for each in document(".github/ISSUE_TEMPLATE/bug.yml")["body"]
+        if each.get("id") == "bundle" and each["validations"]["required"]
+    ]
+
+    assert "`subagents support-bundle`" in needed
+    for file in (ROOT / ".github").rglob("*.*"):
+        assert {*re.findall(r"`subagents ([a-z-]+)", file.read_text("utf-8"))} <= known, file
 
 
 @pytest.mark.requirement("github:workflow")

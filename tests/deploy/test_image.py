@@ -102,9 +102,12 @@ def installed(short_path: Path) -> Path:
 @pytest.fixture
 def served(installed: Path, short_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     """The first process of the image ``single``, which is no container, and its program."""
-    init, separator, *words = json.loads(last("single", "ENTRYPOINT"))
+    words: list[str] = [
+        *json.loads(last("single", "ENTRYPOINT")),
+        *json.loads(last("single", "CMD")),
+    ]
+    init, separator, program, *arguments = words
     assert (init, separator) == ("tini", "--")
-    program, *arguments = [*words, *json.loads(last("single", "CMD"))]
     environ = {"PATH": f"{installed}/bin:/usr/bin:/bin", "SUBAGENTS_HOME": str(short_path / "h")}
     process = subprocess.Popen(
         [installed / "bin" / program, *arguments], env=environ, cwd=short_path
