@@ -19,6 +19,8 @@ from ruamel.yaml import YAML
 
 from subagents.cli.command_table import command_of, commands, target_of
 from subagents.cli.parser import declared
+from subagents.client.daemon_start import holder
+from subagents.config.paths import Paths
 
 ROOT: Final = Path(__file__).parents[2]
 FORMS: Final = {
@@ -79,7 +81,8 @@ class Job:
             if "run" in step:
                 codes[step["name"]] = self._script(step)
         assert codes["Install subagents"][0] == 0, codes
-        assert codes["Keep what became of it"][0] == 0, codes
+        assert codes["Keep the records"][0] == 0, codes
+        assert holder(Paths.resolve({"SUBAGENTS_HOME": str(self.place / "home")})) is None
         return codes["Run the task"]
 
     def file(self, name: str) -> str:
@@ -167,7 +170,7 @@ def test_the_page_explains_every_input_and_its_example_gives_no_other() -> None:
 
 
 @pytest.mark.requirement("github:action")
-def test_the_action_runs_a_task_holds_it_to_its_contract_and_keeps_what_became_of_it(
+def test_the_action_runs_a_task_checks_its_contract_and_keeps_the_records(
     tmp_path: Path,
 ) -> None:
     job = Job(
@@ -205,6 +208,21 @@ def test_a_contract_that_is_not_met_fails_the_step_and_no_input_is_code(tmp_path
 
 
 @pytest.mark.requirement("github:action")
+def test_an_unknown_flag_fails_the_step_and_the_records_are_kept_all_the_same(
+    tmp_path: Path,
+) -> None:
+    job = Job(tmp_path, task="true", flags="--no-such-flag")
+    job.use_this_program()
+
+    code, said = job.run()
+
+    assert code == 2
+    assert "--no-such-flag" in said
+    assert json.loads(job.file("runs.json"))["runs"] == []
+    assert not (job.temp / "summary").exists()
+
+
+@pytest.mark.requirement("github:action")
 @pytest.mark.tier("all")
 def test_the_action_installs_the_version_that_it_is_part_of(tmp_path: Path) -> None:
     job = Job(
@@ -233,7 +251,7 @@ def test_a_report_of_a_bug_is_asked_for_a_support_bundle_and_forms_name_commands
 
     assert "`subagents support-bundle`" in needed
     for file in (ROOT / ".github").rglob("*.*"):
-        assert {*re.findall(r"`subagents ([a-z-]+)", file.read_text("utf-8"))} <= known, file
+        assert {*re.findall(r"`subagents ([a-z][a-z-]*)", file.read_text("utf-8"))} <= known, file
 
 
 @pytest.mark.requirement("github:workflow")
