@@ -24,6 +24,7 @@ from subagents.config.paths import Paths
 
 ROOT: Final = Path(__file__).parents[2]
 FORMS: Final = {
+    ".github/dependabot.yml": "vendor.dependabot",
     ".github/workflows/ci.yml": "vendor.github-workflows",
     ".github/ISSUE_TEMPLATE/bug.yml": "vendor.github-issue-forms",
     ".github/ISSUE_TEMPLATE/idea.yml": "vendor.github-issue-forms",
@@ -136,6 +137,17 @@ def test_every_script_is_one_of_bash_and_has_no_text_of_others_in_it(name: str) 
             ["bash", "-n"], input=script, text=True, capture_output=True, check=False
         )
         assert done.returncode == 0, f"{place}: {done.stderr}"
+
+
+@pytest.mark.requirement("github:scripts")
+@pytest.mark.parametrize("name", ["run/action.yml", ".github/workflows/ci.yml"])
+def test_every_action_of_others_is_named_by_its_commit(name: str) -> None:
+    """A tag can be moved to something else."""
+    used = re.findall(r"uses: (.+)", (ROOT / name).read_text("utf-8"))
+
+    assert used
+    for each in used:
+        assert each == "./run" or re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40} # v[\d.]+", each), each
 
 
 @pytest.mark.requirement("github:action")
