@@ -157,11 +157,11 @@ web-check: setup ## the page in the package is of web/: built again where there 
 web-pictures: web $(call group,browser) ## take the pictures of the page in docs/pictures anew (needs npm and Chromium)
 	$(PY) -m scripts.web_pictures
 
-package: $(call group,package) ## build the wheel, install it with pip and uv, and run its demo from there
-	$(PY) -m scripts.package_check
+release: $(call group,package) ## make dist/: wheel, sdist, bill of materials, manual page, completions, schemas, checksums
+	$(PY) -m scripts.release
 
-sbom: $(call group,package) ## the packages of a fresh installation, in CycloneDX, below dist/
-	$(PY) -m scripts.package_check --sbom
+package: $(call group,package) ## make dist/, install its wheel with pip and uv, and run its demo from there
+	$(PY) -m scripts.package_check
 
 # What writes a part of a page, and with --check only says whether it is the one that is there.
 GENERATED := config_reference extensions_page lifecycle_diagram alert_table spawn_parameters spawn_flags runtime_table_page \
@@ -199,7 +199,7 @@ test-cluster: $(call group,ci) $(call group,temporal) ## several nodes on a real
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m tests.real.install codex
 	SUBAGENTS_REAL="$(REAL)" $(PY) -m pytest -q -s --tier soak tests/extensions/cluster/nodes
 
-test-deploy: $(call group,ci) $(call group,deploy) ## render the Helm chart and check its objects (fetches 360 MB once)
+test-deploy: $(call group,ci) $(call group,deploy) ## lint the Dockerfile, render the Helm chart and check its objects (fetches 410 MB once)
 	$(PY) -m pytest -q --tier soak tests/deploy
 
 demo-cluster: $(call group,temporal) ## three nodes on one machine, one killed with its workers (fetches PostgreSQL and Temporal)

@@ -1,61 +1,37 @@
-"""Build page and wheel, install it as users do, run its demo there, and write a bill of materials.
+"""Make a release, install its wheel as users do, and run its demo there.
 
-    python -m scripts.package_check [--sbom]
+    python -m scripts.package_check
 
-Everything lands in dist/: the wheel, the source distribution and the bill in CycloneDX, which names
-each package of a fresh installation with its version. With ``--sbom`` only that is made. Exit code
-1: an installation or its demo failed.
+Exit code 1: an installation or its demo failed. What was made stays in dist/.
 """
 
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-DIST: Final = Path("dist")
+from scripts.release import DIST, command, environ, release
+
 FIRST_RESULT_S: Final = 15.0
 """From nothing but uv to the first result; said, not enforced: networks differ."""
 
 
-def main(arguments: Sequence[str]) -> int:
+def main() -> int:
     """Check both installers; returns the exit code."""
-    wheel = build()
     with tempfile.TemporaryDirectory(prefix="subagents-package-") as name:
         root = Path(name)
-        pip = by_pip(wheel, root)
-        bill = DIST / f"{wheel.name.rsplit('-', 3)[0]}.cdx.json"
-        command("cyclonedx-py", "environment", "--output-file", str(bill), str(pip / "bin/python"))
-        sys.stdout.write(f"{bill}: the packages of a fresh installation\n")
-        if "--sbom" in arguments:
-            return 0
+        pip = root / "pip"
+        wheel = release(DIST, pip)
+        report("pip: installed", pip)
         tried = [demo(pip, root)]
         if shutil.which("uv") is None:
             sys.stdout.write("uv is not installed here: only pip was tried\n")
         else:
             tried.append(demo(by_uv(wheel, root), root))
     return 0 if all(tried) else 1
-
-
-def build() -> Path:
-    """The wheel and the source distribution of this checkout; returns the wheel."""
-    shutil.rmtree(DIST, ignore_errors=True)
-    command(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(DIST), quiet=True)
-    (wheel,) = DIST.glob("*.whl")
-    return wheel
-
-
-def by_pip(wheel: Path, root: Path) -> Path:
-    """An environment of its own with the wheel, by pip."""
-    venv, began = root / "pip", time.monotonic()
-    command(sys.executable, "-m", "venv", str(venv))
-    command(str(venv / "bin/pip"), "install", "-qq", str(wheel))
-    report("pip", venv, began)
-    return venv
 
 
 def by_uv(wheel: Path, root: Path) -> Path:
@@ -68,7 +44,7 @@ def by_uv(wheel: Path, root: Path) -> Path:
     }
     command("uv", "tool", "install", "-q", "--python", sys.executable, str(wheel), env=env)
     venv = root / "tools" / "subagents"
-    report("uv", venv, began)
+    report(f"uv: installed in {time.monotonic() - began:.0f} s", venv)
     program = str(venv / "bin/subagents")
     home = {"SUBAGENTS_HOME": str(root / "first")}
     try:
@@ -98,31 +74,11 @@ def demo(venv: Path, root: Path) -> bool:
     return done.returncode == 0 and page.exists()
 
 
-def report(installer: str, venv: Path, began: float) -> None:
-    """One line: how long it took, and what it takes on the disk."""
+def report(installed: str, venv: Path) -> None:
+    """One line: what was installed how, and what it takes on the disk."""
     size = sum(each.lstat().st_size for each in venv.rglob("*") if each.is_file())
-    seconds = time.monotonic() - began
-    sys.stdout.write(f"{installer}: installed in {seconds:.0f} s, {size / 1e6:.0f} MB\n")
-
-
-def command(
-    *argv: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, quiet: bool = False
-) -> None:
-    """Run a program that must end well.
-
-    Raises:
-        subprocess.CalledProcessError: It did not.
-    """
-    out = subprocess.DEVNULL if quiet else None
-    subprocess.run(argv, check=True, env=environ(env or {}), cwd=cwd, stdout=out)
-
-
-def environ(more: Mapping[str, str]) -> dict[str, str]:
-    """Ours, without what a run or an environment of this checkout would add."""
-    own = {n: v for n, v in os.environ.items() if not n.startswith(("SUBAGENTS_", "VIRTUAL_ENV"))}
-    path = f"{Path(sys.executable).parent}{os.pathsep}{own.get('PATH', os.defpath)}"
-    return {**own, "PATH": path, **more}
+    sys.stdout.write(f"{installed}, {size / 1e6:.0f} MB\n")
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

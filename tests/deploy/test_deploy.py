@@ -1,15 +1,16 @@
 """What deploy/ says is well-formed, and means what the product calls it.
 
-Nothing here runs a container. ``make test-deploy`` has Helm render the chart and holds the objects
-against the schemas of Kubernetes, by packages that hold both.
+Nothing here runs a container. ``make test-deploy`` has a linter read the Dockerfile and Helm render
+the chart, and holds its objects against the schemas of Kubernetes, by packages that hold all three.
 """
 
 import os
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
-import compose_spec
 import pytest
 from ruamel.yaml import YAML
 
@@ -37,17 +38,10 @@ def compose() -> dict[str, Any]:
 
 
 @pytest.mark.requirement("deploy:compose")
-def test_the_compose_file_is_one() -> None:
-    text = (DEPLOY / "compose.yaml").read_text("utf-8")
-    found = compose_spec.PyOptions(apply_merge=True).from_yaml(text)
-
-    found.validate()
-    assert set(found.service_names()) == {"postgres", "node1", "node2", "node3", "temporal"}
-
-
-@pytest.mark.requirement("deploy:compose")
 def test_each_node_of_the_compose_file_has_a_name_an_address_and_a_home_of_its_own() -> None:
-    services = {name: each for name, each in compose()["services"].items() if "node" in name}
+    found = compose()["services"]
+    assert found.keys() == {"postgres", "node1", "node2", "node3", "temporal"}
+    services = {name: each for name, each in found.items() if "node" in name}
 
     for name, node in services.items():
         environment = node["environment"]
@@ -73,6 +67,17 @@ def test_the_script_that_starts_a_node_is_a_script_of_sh() -> None:
 
     assert done.returncode == 0
     assert os.access(DEPLOY / "start-node.sh", os.X_OK)
+
+
+@pytest.mark.requirement("deploy:image")
+def test_the_dockerfile_passes_its_linter() -> None:
+    hadolint = shutil.which("hadolint", path=Path(sys.executable).parent)
+    if hadolint is None:
+        pytest.skip("needs hadolint (group deploy)")
+    argv = [hadolint, "--no-color", str(DEPLOY / "Dockerfile")]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.requirement("deploy:helm")

@@ -1,4 +1,4 @@
-"""``subagents log`` and ``subagents status``: what a person sees, and what a program gets."""
+"""``subagents log`` and ``subagents list --now``: what a person sees, and what a program gets."""
 
 import json
 import os

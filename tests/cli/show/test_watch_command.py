@@ -1,4 +1,4 @@
-"""``subagents watch``: who needs somebody, who failed, who works, until all are over."""
+"""``subagents list --watch``: who needs somebody, who failed, who works, until all are over."""
 
 import json
 import os

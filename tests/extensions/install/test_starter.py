@@ -1,12 +1,15 @@
 """What `subagents init` finds and writes."""
 
+from email.message import Message
 from pathlib import Path
 
 import pytest
 from tests.config.starter_places import loaded, machine
 
 from subagents.config.programs.program_catalog import PROGRAMS, detect
+from subagents.extensions.install import starter
 from subagents.extensions.install.starter import starter_text
+from subagents.version import __version__
 
 
 @pytest.mark.requirement("init:starter")
@@ -33,6 +36,25 @@ def test_the_starter_file_loads_with_every_known_program_found(tmp_path: Path) -
     assert config.settings.agent("gemini").runtime_options == {"agent": "gemini"}
     assert config.settings.agent("claude").runtime_options == {}
     assert config.settings.agent("llm").model == "openai:gpt-6-luna"
+
+
+@pytest.mark.requirement("init:schema")
+@pytest.mark.parametrize("url", [None, "https://forge.example/us/subagents"])
+def test_editors_find_the_schema_of_this_version_where_the_project_has_an_address(
+    url: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Message()
+    told["Project-URL"] = "Homepage, https://other.example"
+    if url is not None:
+        told["Project-URL"] = f"Repository, {url}"
+    monkeypatch.setattr(starter, "metadata", lambda _: told)
+    environ = machine(tmp_path)
+
+    text = starter_text(environ)
+
+    line = f"#:schema {url}/releases/download/v{__version__}/subagents.schema.json\n"
+    assert text.startswith(line if url else "# For editors: `subagents config --schema > ")
+    assert loaded(text, environ).warnings == ()
 
 
 @pytest.mark.requirement("init:no-shell-by-surprise")

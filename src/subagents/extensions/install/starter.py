@@ -6,9 +6,11 @@ Only text is made here; asking, writing and `--yes` belong to the command line.
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from importlib.metadata import metadata
 from typing import Final
 
 from subagents.config.programs.program_catalog import Found, detect
+from subagents.version import __version__
 
 
 def usable(found: Sequence[Found]) -> tuple[str, ...]:
@@ -31,12 +33,23 @@ def starter_text(environ: Mapping[str, str], found: Sequence[Found] | None = Non
     names = usable(found)
     shell = "bash" if shutil.which("bash", path=environ.get("PATH")) else "sh"
     head = _HEAD.format(
+        schema=_schema(),
         shell=shell,
         allowed=json.dumps(names),
         with_command=json.dumps([*names, "command"]),
         note=_CODING if names else "",
     )
     return "\n".join([head, *map(_agent, found), _TAIL])
+
+
+def _schema() -> str:
+    """The line by which editors find the schema of this version; how to get one while the project
+    has no address.
+    """
+    urls = dict(each.split(", ", 1) for each in metadata("subagents").get_all("Project-URL") or ())
+    if "Repository" not in urls:
+        return _SCHEMA_HERE
+    return f"#:schema {urls['Repository']}/releases/download/v{__version__}/subagents.schema.json"
 
 
 def _agent(found: Found) -> str:
@@ -64,7 +77,13 @@ _CODING: Final = """\
 # All that you may do yourself, outside of any sandbox:  "full".
 """
 
+_SCHEMA_HERE: Final = """\
+# For editors: `subagents config --schema > subagents.schema.json`, and as the first line here
+# `#:schema ./subagents.schema.json`.\
+"""
+
 _HEAD: Final = """\
+{schema}
 # Configuration of subagents. All keys: `subagents config --schema`.
 # In effect: `subagents config --origin`. Whether it works: `subagents doctor`.
 
