@@ -27,7 +27,7 @@ PRINTED: Final = {
     "subagents.bash": ("completion", "bash"),
     "_subagents": ("completion", "zsh"),
     "subagents.fish": ("completion", "fish"),
-    "subagents.schema.json": ("config", "schema"),
+    "subagents.schema.json": ("config", "--schema"),
     "plan.schema.json": ("plan", "schema"),
 }
 """What the installed program prints, under the names by which shells and editors look for it."""
