@@ -6,7 +6,7 @@ import pytest
 from tests.cli.cli_home import Home, gate, until
 
 from subagents.api.wire.run_answers import RunPage, RunRow
-from subagents.cli.show import run_list
+from subagents.cli.show.search_query import say_hidden
 from subagents.client.client import Client
 from subagents.config.paths import Paths
 
@@ -70,7 +70,7 @@ def test_a_list_too_long_to_count_says_that_there_is_more(
         RunPage(runs=rows, total=70, offset=20),
     ):
         run_list._say_more(page)
-        run_list.say_hidden(page)
+        say_hidden(page)
 
     assert capsys.readouterr().err.splitlines() == [
         "50 of more than 1,000: --offset, --limit",

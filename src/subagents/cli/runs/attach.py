@@ -21,7 +21,6 @@ from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect
 from subagents.cli.runs.follow import outcome_code
 from subagents.cli.runs.selectors import path_of
-from subagents.cli.runs.session_commands import sent_text
 from subagents.cli.show import log_lines as log
 from subagents.cli.show import render
 from subagents.client.client import Client, Document, Query, persistently
@@ -116,7 +115,7 @@ def _say(client: Client, follower: "Follower", line: str, *, json: bool) -> None
             follower.go_on(sent.run_id)
         if json:
             follower.write([], answer)
-        return "" if json else sent_text(sent)
+        return "" if json else render.sent_text(sent)
 
     follower.aside(send)
 

@@ -13,7 +13,6 @@ from subagents.cli.runs.spawn_flags import task_text
 from subagents.cli.runs.submission import wait_and_print
 from subagents.cli.show import render
 from subagents.errors import EXIT_OK
-from subagents.text import one_line
 
 LINES: Final = 20
 """Lines of the transcript with which following begins."""
@@ -79,17 +78,8 @@ def continue_(
         return EXIT_OK
     if detach:
         output.line(sent.run_id)
-    output.note(sent_text(sent))
+    output.note(render.sent_text(sent))
     return EXIT_OK if detach else wait_and_print([sent.run_id], started=started, json=json)
-
-
-def sent_text(sent: SentMessage) -> str:
-    """What became of a message, in one line."""
-    name = one_line(sent.label, output.CELL_CHARS_MAX)
-    if sent.is_new:
-        return f"{sent.run_id}: {name} continues the session of {sent.continues}"
-    kept = "" if sent.status == "steered" else ", for its next turn"
-    return f"{sent.run_id}: {name} is at work and has the message ({sent.status}{kept})"
 
 
 def interrupt(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         RunNode,
         RunResult,
         RunRow,
+        SentMessage,
         StoredResult,
         Verification,
         Workspace,
@@ -215,6 +216,15 @@ def progress_text(progress: "Progress") -> str:
 def status_line(answer: "Document") -> str:
     """What became of the run that an answer is about."""
     return f"{answer.get('runId')}: {answer.get('status')}"
+
+
+def sent_text(sent: "SentMessage") -> str:
+    """What became of a message, in one line."""
+    name = one_line(sent.label, CELL_CHARS_MAX)
+    if sent.is_new:
+        return f"{sent.run_id}: {name} continues the session of {sent.continues}"
+    kept = "" if sent.status == "steered" else ", for its next turn"
+    return f"{sent.run_id}: {name} is at work and has the message ({sent.status}{kept})"
 
 
 def outcome_text(outcome: "Outcome") -> str:

@@ -10,16 +10,23 @@ from subagents.cli.flags import Annotated, Json, Parameter, SomeRuns, chosen, re
 from subagents.cli.reading import read
 from subagents.cli.runs import selectors
 from subagents.cli.show import render
-from subagents.cli.show.search_query import BOTH, EVERYTHING, Archived, Search
-from subagents.client.client import Client, Query
+from subagents.cli.show.search_query import (
+    BOTH,
+    EVERYTHING,
+    NO_RUNS,
+    Archived,
+    Search,
+    nothing,
+    say_hidden,
+)
+from subagents.client.client import Query
 from subagents.errors import UsageError
-from subagents.text import counted, duration, milliseconds_of
+from subagents.text import duration, milliseconds_of
 
 if TYPE_CHECKING:
-    from subagents.api.wire.run_answers import RunForest, RunPage, RunRow
+    from subagents.api.wire.run_answers import RunPage, RunRow
 
 VIEW: Final = "Another view"
-NO_RUNS: Final = "No runs. Start one: subagents run 'echo hello'"
 
 
 def list_(
@@ -173,19 +180,6 @@ def _say_more(found: "RunPage") -> None:
         output.note(f"{len(found.runs)} of more than {found.total:,}: --offset, --limit")
     elif found.total is not None and found.total > len(found.runs) + found.offset:
         output.note(f"{found.total - len(found.runs) - found.offset} more: --offset, --limit")
-
-
-def say_hidden(found: "RunPage | RunForest") -> None:
-    """How many runs are not shown because they are archived."""
-    if found.hidden:
-        more = "more than " if found.hidden_is_bound else ""
-        output.note(f"{more}{counted(found.hidden, 'archived run')} not shown: --archived")
-
-
-def nothing(client: Client, elsewhere: str) -> str:
-    """What to say where no run is shown and none is hidden: there may be others."""
-    everything = client.get("/v1/runs", {"archived": 1, "limit": 1})
-    return elsewhere if everything.get("total") else NO_RUNS
 
 
 def _cells(row: "RunRow", now_ms: float) -> list[str]:

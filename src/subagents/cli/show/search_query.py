@@ -1,13 +1,19 @@
 """The flags by which ``list`` and ``stats`` find runs."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from subagents.cli import output
 from subagents.cli.connection import session as own_session
 from subagents.cli.connection import session_of
 from subagents.cli.flags import Annotated, Argument, Parameter, Together
 from subagents.cli.runs import selectors
 from subagents.errors import UsageError
+from subagents.text import counted
+
+if TYPE_CHECKING:
+    from subagents.api.wire.run_answers import RunForest, RunPage
+    from subagents.client.client import Client
 
 SEARCH: Final = "Search"
 BOTH: Final = "name runs or search for them, not both"
@@ -82,3 +88,17 @@ SEARCH_FLAGS: Final = (
 Search = Annotated[Mapping[str, str], Together(search_query, lambda: SEARCH_FLAGS)]
 Archived = Annotated[bool, Parameter(help="Include archived runs.", group=SEARCH)]
 EVERYTHING: Final = dict[str, str]()
+NO_RUNS: Final = "No runs. Start one: subagents run 'echo hello'"
+
+
+def say_hidden(found: "RunPage | RunForest") -> None:
+    """How many runs are not shown because they are archived."""
+    if found.hidden:
+        more = "more than " if found.hidden_is_bound else ""
+        output.note(f"{more}{counted(found.hidden, 'archived run')} not shown: --archived")
+
+
+def nothing(client: "Client", elsewhere: str) -> str:
+    """What to say where no run is shown and none is hidden: there may be others."""
+    everything = client.get("/v1/runs", {"archived": 1, "limit": 1})
+    return elsewhere if everything.get("total") else NO_RUNS

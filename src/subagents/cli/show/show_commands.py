@@ -14,8 +14,8 @@ from subagents.cli import long_results, output
 from subagents.cli.connection import connect
 from subagents.cli.flags import Json, Parameter, Run, refusal, refuse_unused
 from subagents.cli.runs.selectors import path_of
-from subagents.cli.show import render, run_list
-from subagents.cli.show.search_query import BOTH
+from subagents.cli.show import render
+from subagents.cli.show.search_query import BOTH, nothing, say_hidden
 from subagents.client.client import Document
 from subagents.domain.run.access import Access
 from subagents.domain.run.outcome import failure_text
@@ -60,13 +60,11 @@ def show_tree(
             forest = RunForest(roots=[read(answer, RunNode)])
         roots = forest.roots
         if not json and not roots and not forest.hidden:
-            output.note(
-                run_list.nothing(client, "No tree fits: subagents list --tree, or: subagents list")
-            )
+            output.note(nothing(client, "No tree fits: subagents list --tree, or: subagents list"))
     if json:
         output.document(answer)
         return
-    run_list.say_hidden(forest)
+    say_hidden(forest)
     if forest.truncated is not None:
         more = "more than " if forest.truncated.total_is_bound else ""
         older = forest.truncated.total - forest.truncated.shown
