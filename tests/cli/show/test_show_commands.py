@@ -6,6 +6,7 @@ import pytest
 from tests.cli.cli_home import Home, gate, until
 
 from subagents.api.wire.run_answers import RunPage, RunRow
+from subagents.cli.show import run_list
 from subagents.cli.show.search_query import say_hidden
 from subagents.client.client import Client
 from subagents.config.paths import Paths
