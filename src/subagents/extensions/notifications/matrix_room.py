@@ -165,8 +165,12 @@ class MatrixRoom:
         query: Mapping[str, str] | None = None,
         wait_s: float = 0.0,
     ) -> Document:
-        import httpx2  # noqa: PLC0415  100 ms, for those that have a room
-
+        try:
+            import httpx2  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise ReceiverUnavailable(
+                f"{self.where} needs httpx2: install subagents[notify]"
+            ) from error
         if self._client is None:
             self._client = httpx2.Client(follow_redirects=False)
         try:
