@@ -286,7 +286,6 @@ def aligned(
     row: Sequence[str],
     widths: Sequence[int],
     words: Mapping[int, str],
-    *,
     right: Collection[int] = (),
 ) -> str:
     """Cells below each other, cut to their widths, coloured by words where colours are taken.

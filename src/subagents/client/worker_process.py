@@ -121,14 +121,12 @@ def _task_as(kind: Any, task: str) -> object:
         return task
     try:
         return _validated(kind, task)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
+        hint = "a worker whose module imports pydantic takes whatever pydantic validates"
         raise UsageError(
-            f"a task cannot be a {_name(kind)}: {error}",
-            hint="a worker whose module imports pydantic takes whatever pydantic validates",
-        ) from error
-    except ValueError as error:
-        raise UsageError(
-            f"the task is no {_name(kind)}: {error}", details={"field": "task"}
+            f"the task is no {_name(kind)}: {error}",
+            hint=hint if isinstance(error, TypeError) else None,
+            details={"field": "task"},
         ) from None
 
 
@@ -144,16 +142,11 @@ def _validated(kind: Any, task: str) -> object:
     if pydantic := sys.modules.get("pydantic"):
         return _validated_by(pydantic.TypeAdapter(kind), task)
     try:
-        document = msgspec.json.decode(task)
-    except msgspec.DecodeError as error:
-        try:
-            return _converted(kind, task)
-        except msgspec.ValidationError:
-            raise error from None
-    return _converted(kind, document)
-
-
-def _converted(kind: Any, value: object) -> object:
+        value = msgspec.json.decode(task)
+    except msgspec.DecodeError:
+        with contextlib.suppress(msgspec.ValidationError):
+            return msgspec.convert(task, kind, strict=False, dec_hook=_made)
+        raise
     return msgspec.convert(value, kind, strict=False, dec_hook=_made)
 
 
@@ -170,8 +163,7 @@ def _validated_by(adapter: Any, task: str) -> object:
     try:
         return adapter.validate_json(task)
     except ValueError as error:
-        problem: Any = error
-        (problem, *_) = problem.errors(include_url=False)
+        problem = error.errors(include_url=False)[0]  # type: ignore[attr-defined]  # pydantic's
         if problem["type"] == "json_invalid":
             with contextlib.suppress(ValueError):
                 return adapter.validate_strings(task)

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final, Self, TextIO
 
 from subagents.cli.output import STYLES, aligned, cells_wide, fitted, squeezed, styled, within
@@ -21,10 +22,9 @@ if TYPE_CHECKING:
 
 LINES_SPARE: Final = 2
 NUMBERS: Final = frozenset({"time", "tokens", "cost", "children", "seen"})
-STATE: Final = HEADERS.index("state")
-SEEN: Final = HEADERS.index("seen")
-RUN: Final = HEADERS.index("run")
-NOW: Final = HEADERS.index("now")
+RUN, STATE, SEEN, NOW = map(HEADERS.index, ("run", "state", "seen", "now"))
+_styled = partial(styled, is_terminal=True)
+
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 """The cursor, which stands below what is drawn."""
 REST_OF_LINE, REST_OF_SCREEN = "\x1b[K", "\x1b[J"
@@ -122,18 +122,11 @@ class LiveTrees(_Redrawn):
 
 def drawn(line: render.TreeRow, width: int) -> str:
     """One line in the colour of its state, cut where the terminal ends."""
-    indent, icon = harmless(line.indent), render.icon(line.state)
-    text = within(f"{indent}{icon} {harmless(line.text)}", width)
-    head = f"{indent}{icon}"
-    if not text.startswith(head):
-        return text
-    rest = text.removeprefix(head)
-    is_dim = STYLES.get(line.state) == "dim"
-    return f"{indent}{_styled(icon, line.state)}{_styled(rest, 'dim') if is_dim else rest}"
-
-
-def _styled(text: str, word: str) -> str:
-    return styled(text, word, is_terminal=True)
+    icon = render.icon(line.state)
+    text = within(f"{harmless(line.indent)}{icon} {harmless(line.text)}", width)
+    if STYLES.get(line.state) == "dim":
+        return _styled(text, "dim")
+    return text.replace(icon, _styled(icon, line.state), 1)
 
 
 class LiveTable(_Redrawn):
@@ -157,10 +150,9 @@ class LiveTable(_Redrawn):
         cut = (columns.index(RUN), columns.index(NOW))
         given = squeezed(fitted(widths, cut, room), room)
         right = {at for at, index in enumerate(columns) if HEADERS[index] in NUMBERS}
-        heads = dict.fromkeys(range(len(columns)), "bold")
         titles = [HEADERS[index].upper() for index in columns]
-        lines = [_styled(within(frame.summary, room), "bold")]
-        lines.append(aligned(titles, given, heads, right=right))
+        heads = dict.fromkeys(range(len(columns)), "bold")
+        lines = [_styled(within(frame.summary, room), "bold"), aligned(titles, given, heads, right)]
         for row, texts in zip(frame.shown, rows, strict=True):
             words = dict.fromkeys((0, STATE), row.shown_state)
             if frame.is_below(row):
@@ -170,7 +162,7 @@ class LiveTable(_Redrawn):
                 words[SEEN] = "warn"
             cells = [texts[index] for index in columns]
             of_columns = {at: words[index] for at, index in enumerate(columns) if index in words}
-            lines.append(aligned(cells, given, of_columns, right=right))
+            lines.append(aligned(cells, given, of_columns, right))
         if frame.fold:
             lines.append(_styled(within(frame.fold, room), "dim"))
         self._draw(lines)
