@@ -4,7 +4,7 @@
 
 Everything lands in dist/: the wheel, the source distribution and the bill in CycloneDX, which names
 each package of a fresh installation with its version. With ``--sbom`` only that is made. Exit code
-1: an installation or its demo failed.
+1: an installation or its demo failed, or there is more in it than ``PACKAGES_MAX`` and ``KIB_MAX``.
 """
 
 import os
@@ -20,6 +20,11 @@ from typing import Final
 DIST: Final = Path("dist")
 FIRST_RESULT_S: Final = 15.0
 """From nothing but uv to the first result; said, not enforced: networks differ."""
+PACKAGES_MAX: Final = 14
+"""With our own; on Python 3.13 and later it is one less."""
+KIB_MAX: Final = 30_000
+OF_VENV: Final = ("pip", "pip-*", "setuptools", "setuptools-*", "_distutils_hack", "pkg_resources")
+"""What a new environment has in it already."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -33,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
         sys.stdout.write(f"{bill}: the packages of a fresh installation\n")
         if "--sbom" in arguments:
             return 0
-        tried = [demo(pip, root)]
+        tried = [is_slim(pip), demo(pip, root)]
         if shutil.which("uv") is None:
             sys.stdout.write("uv is not installed here: only pip was tried\n")
         else:
@@ -96,6 +101,26 @@ def demo(venv: Path, root: Path) -> bool:
     if not page.exists():
         sys.stdout.write(f"{venv.name}: the manual page is missing\n")
     return done.returncode == 0 and page.exists()
+
+
+def is_slim(venv: Path) -> bool:
+    """Whether the packages that came along are as few and as small as they were."""
+    (site,) = (venv / "lib").glob("python*/site-packages")
+    excluded = [f"--exclude={each}" for each in ("__pycache__", *OF_VENV)]
+    done = subprocess.run(
+        ["du", "-sk", *excluded, str(site)], stdout=subprocess.PIPE, text=True, check=True
+    )
+    kib = int(done.stdout.split()[0])
+    packages = [
+        each.name
+        for each in site.glob("*.dist-info")
+        if not any(each.match(pattern) for pattern in OF_VENV)
+    ]
+    sys.stdout.write(
+        f"{len(packages)} packages (at most {PACKAGES_MAX}),"
+        f" {kib:,} KiB without bytecode (at most {KIB_MAX:,})\n"
+    )
+    return len(packages) <= PACKAGES_MAX and kib <= KIB_MAX
 
 
 def report(installer: str, venv: Path, began: float) -> None:
