@@ -29,7 +29,7 @@ from subagents.ports import Audience
 PREFIX: Final = "subagents_"
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 ESCAPED: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
-"""In the values of labels."""
+"""What stands in the value of a label for what would end it."""
 
 Labels = tuple[str, ...]
 Samples = Iterable[tuple[Labels, float]]
