@@ -252,7 +252,7 @@ def test_more_replies_than_one_sync_holds_are_all_taken_in_their_order(place: Pl
     assert [text for _, text, _ in place.inward.said] == [f"number {n}" for n in range(7)]
 
 
-@pytest.mark.requirement("threads:matrix")
+@pytest.mark.requirement("threads:chat:posts")
 def test_without_its_extra_a_room_says_which_one_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx2", None)
     room = MatrixRoom("https://matrix.test", "!r:matrix.test", "token", str)
