@@ -271,7 +271,9 @@ class LiveHome:
     def finish(self, *run_ids: str, timeout_s: float = 60) -> list[Document]:
         """Wait for all of them, consume their announcements, and return their items by order."""
         answered = self.wait(*run_ids, timeout_s=timeout_s)
-        assert not answered["pending"], "\n".join(self.told(each["runId"]) for each in answered["pending"])
+        assert not answered["pending"], "\n".join(
+            self.told(each["runId"]) for each in answered["pending"]
+        )
         assert not answered["errors"], answered["errors"]
         self.post("/v1/inbox/ack", {"messageIds": answered["messages"]})
         found = {item["runId"]: item for item in answered["completed"]}

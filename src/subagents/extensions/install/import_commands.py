@@ -20,6 +20,7 @@ from subagents.config.trust import is_trusted, trust
 from subagents.errors import EXIT_OK, ConfigError, NotFound, UsageError
 from subagents.extensions.install import file_change, foreign_agents
 from subagents.extensions.install.foreign_agents import Imported, merged_values
+from subagents.installation import extra_command
 
 FILES_MAX: Final = 1_000
 FOLDERS_MAX: Final = 1_000
@@ -271,7 +272,7 @@ def _parsed(file: Path, text: str) -> object:
     except ImportError as error:
         raise UsageError(
             f"{file} is no plain JSON, and JSON5 needs a package that is not installed",
-            hint="pip install 'subagents[openclaw]'",
+            hint=extra_command("openclaw"),
         ) from error
 
 
