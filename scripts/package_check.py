@@ -2,7 +2,8 @@
 
     python -m scripts.package_check
 
-Exit code 1: an installation or its demo failed. What was made stays in dist/.
+Exit code 1: an installation or its demo failed, or there is more in it than ``PACKAGES_MAX`` and
+``KIB_MAX``. What was made stays in dist/.
 """
 
 import shutil
@@ -17,6 +18,12 @@ from scripts.release import DIST, command, environ, release
 
 FIRST_RESULT_S: Final = 15.0
 """From nothing but uv to the first result; said, not enforced: networks differ."""
+PACKAGES_MAX: Final = 14
+"""With our own."""
+KIB_MAX: Final = 32_000
+"""29,900 when it was set, and room for what new releases of them add."""
+OF_VENV: Final = ("pip", "pip-*", "setuptools", "setuptools-*", "_distutils_hack", "pkg_resources")
+"""What a new environment has in it already."""
 
 
 def main() -> int:
@@ -26,7 +33,7 @@ def main() -> int:
         pip = root / "pip"
         wheel = release(DIST, pip)
         report("pip: installed", pip)
-        tried = [demo(pip, root)]
+        tried = [is_slim(pip), demo(pip, root)]
         if shutil.which("uv") is None:
             sys.stdout.write("uv is not installed here: only pip was tried\n")
         else:
@@ -72,6 +79,26 @@ def demo(venv: Path, root: Path) -> bool:
     if not page.exists():
         sys.stdout.write(f"{venv.name}: the manual page is missing\n")
     return done.returncode == 0 and page.exists()
+
+
+def is_slim(venv: Path) -> bool:
+    """Whether the packages that came along are as few and as small as they were."""
+    (site,) = (venv / "lib").glob("python*/site-packages")
+    excluded = [f"--exclude={each}" for each in ("__pycache__", *OF_VENV)]
+    done = subprocess.run(
+        ["du", "-sk", *excluded, str(site)], stdout=subprocess.PIPE, text=True, check=True
+    )
+    kib = int(done.stdout.split()[0])
+    packages = [
+        each.name
+        for each in site.glob("*.dist-info")
+        if not any(each.match(pattern) for pattern in OF_VENV)
+    ]
+    sys.stdout.write(
+        f"{len(packages)} packages (at most {PACKAGES_MAX}),"
+        f" {kib:,} KiB without bytecode (at most {KIB_MAX:,})\n"
+    )
+    return len(packages) <= PACKAGES_MAX and kib <= KIB_MAX
 
 
 def report(installed: str, venv: Path) -> None:

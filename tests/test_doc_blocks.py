@@ -190,7 +190,7 @@ def test_blocks_that_are_not_run_say_why_and_become_fewer() -> None:
 
 
 FROM_AN_INDEX: Final = re.compile(
-    r"(?:pip|pipx|uv tool|uv pip) (?:install|inject) [^\n|`]*?(?<![-_/\w.])subagents(?![-_/\w\[.])"
+    r"(?:pip|pipx|uv tool|uv pip) (?:install|inject) [^\n|`]*?(?<![-_/\w.])subagents(?![-_/\w.])"
     r"|subagents==|uvx subagents"
 )
 
@@ -202,6 +202,7 @@ FROM_AN_INDEX: Final = re.compile(
         ("uv tool install subagents", True),
         ("pipx install subagents", True),
         ("pip install subagents", True),
+        ("pip install 'subagents[otel]'", True),
         ("- run: uv tool install 'subagents==0.1.0'", True),
         ("uvx subagents demo", True),
         ("uv tool install .", False),

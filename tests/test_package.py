@@ -22,9 +22,6 @@ from subagents.extensions.service.service_commands import unit_text
 ROOT: Final = Path(__file__).parents[1]
 PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 UNDOCUMENTED: Final = {
-    "prometheus_client.exposition": "prometheus-client",
-    "prometheus_client.metrics_core": "prometheus-client",
-    "prometheus_client.registry": "prometheus-client",
     "ruamel.yaml.composer": "ruamel.yaml",
     "ruamel.yaml.constructor": "ruamel.yaml",
     "uvicorn.protocols.http.httptools_impl": "uvicorn",
@@ -37,7 +34,7 @@ PROMISED: Final = (
     "jsonschema_rs", "msgspec", "msgspec.structs", "obstore.*", "opentelemetry.*", "platformdirs",
     "psutil",
     "psycopg.*",
-    "pydantic", "pydantic_ai.*", "re2", "requests.*", "rich.*", "ruamel.yaml",
+    "pydantic_ai.*", "re2", "requests.*", "ruamel.yaml",
     "ruamel.yaml.error",
     "starlette.*", "temporalio.*", "tomlkit.*", "uvicorn",
 )  # fmt: skip
@@ -46,7 +43,7 @@ WHEEL_BYTES_MAX: Final = 1_850_000
 PAGE_BYTES_MAX: Final = 250_000
 """Of its compressed files, which is what browsers load and a wheel carries."""
 PAGE: Final = "subagents/extensions/web/static"
-BASE_DEPENDENCIES_MAX: Final = 15
+BASE_DEPENDENCIES_MAX: Final = 10
 
 
 def imported() -> Iterator[str]:

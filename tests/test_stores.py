@@ -8,6 +8,7 @@ import pytest
 from subagents.config.paths import Paths
 from subagents.config.settings import DaemonSettings
 from subagents.errors import ConfigError
+from subagents.installation import extra_command
 from subagents.stores import store_file_of, store_of
 
 ELSEWHERE = "postgresql://me:password@db.example/subagents"
@@ -50,7 +51,7 @@ def test_without_the_extra_an_address_says_what_to_install(
     with pytest.raises(ConfigError, match="psycopg is not installed") as refused:
         store_of(home, DaemonSettings(store=ELSEWHERE))
     assert refused.value.hint is not None
-    assert refused.value.hint.startswith("install subagents[postgres]")
+    assert refused.value.hint.startswith(extra_command("postgres"))
     assert "password" not in f"{refused.value.message} {refused.value.hint}"
     assert refused.value.details == {"keys": ["daemon.store"]}
 

@@ -179,7 +179,7 @@ def test_the_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("subagents 0.")
 
 
-HEAVY = ("starlette", "uvicorn", "rich", "asyncio", "pydantic", "ruamel", "jsonschema_rs")
+HEAVY = ("starlette", "uvicorn", "asyncio", "pydantic", "ruamel", "jsonschema_rs")
 
 
 def imported(*argv: str, home: Path) -> set[str]:

@@ -42,7 +42,7 @@ sys.stderr.write("\\n" + json.dumps({**found, "modules": modules}))
 SLOW: Final = frozenset(
     (
         *("msgspec", "argparse", "pathlib", "urllib", "dataclasses", "inspect", "uuid"),
-        *("asyncio", "subprocess", "rich", "typing_extensions", "platformdirs", "ipaddress"),
+        *("asyncio", "subprocess", "typing_extensions", "platformdirs", "ipaddress"),
     )
 )
 

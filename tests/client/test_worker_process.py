@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.cli_home import Home, temporary_home, until
+from tests.cli.cli_home import Done, Home, temporary_home, until
 
 from subagents.client.worker_process import found
 from subagents.errors import UsageError
@@ -153,7 +153,7 @@ def test_a_task_of_one_word_needs_no_quotes_of_json(place: Home) -> None:
 @pytest.mark.requirement("python:worker")
 def test_a_task_of_another_type_fails_with_the_field_that_is_wrong(place: Home) -> None:
     assert reason(place, "take", '{"path": "a", "limit": "many"}').startswith(
-        "runtime_error: the task is no Order: limit: Input should be a valid integer"
+        "runtime_error: the task is no Order: Expected `int`, got `str` - at `$.limit`"
     )
 
 
@@ -254,3 +254,68 @@ def test_a_module_of_a_package_is_found_by_its_dotted_name(
     assert found("shop_of_tests.orders:count")("a b") == "2 words"
     with pytest.raises(UsageError, match=r"no module shop_of_tests\.nothing"):
         found("shop_of_tests.nothing:count")
+
+
+TYPED = """
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+from subagents import worker
+
+@worker
+def place(task: Path) -> dict[str, Path]:
+    return {"parent": task.parent}
+
+@worker
+def later(task: date | None) -> Iterator[date | None]:
+    yield task
+
+@worker
+def whatever(task: object) -> object:
+    return task
+
+@worker
+def number(task: complex) -> str: ...
+"""
+OF_PYDANTIC = """
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from subagents import worker
+
+class Order(BaseModel):
+    lines: Annotated[int, Field(gt=0)]
+
+@worker
+def take(order: Order) -> Order:
+    return order
+"""
+
+
+@pytest.mark.requirement("python:worker")
+def test_a_task_is_of_any_type_that_has_a_form_in_json(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.work.mkdir()
+    (home.work / "typed.py").write_text(TYPED)
+
+    def tried(name: str, task: str) -> Done:
+        # A new Python: in the tests' own somebody may have imported pydantic.
+        return home.cli("worker", f"typed:{name}", task, env={"PYTHONPATH": str(home.work)})
+
+    assert tried("place", "a/b").out == '{"parent":"a"}\n'
+    assert tried("later", "2026-01-02").out == '["2026-01-02"]\n'
+    assert tried("whatever", '{"a": [1]}').out == '{"a":[1]}\n'
+    assert "the task is no complex: no value of the type complex" in tried("number", "1").err
+
+
+@pytest.mark.requirement("python:worker")
+def test_where_a_module_imports_pydantic_its_rules_hold(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.work.mkdir()
+    (home.work / "strict.py").write_text(OF_PYDANTIC)
+
+    assert home.ok("worker", "strict:take", '{"lines": 2}').out == '{"lines":2}\n'
+    failed = home.cli("worker", "strict:take", '{"lines": 0}')
+    assert "the task is no Order: lines: Input should be greater than 0" in failed.err

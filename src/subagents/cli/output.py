@@ -7,7 +7,7 @@ needs is imported for them.
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from subagents.errors import SubagentsError, UsageError
@@ -217,8 +217,11 @@ def failure(error: SubagentsError, *, as_json: bool) -> None:
         note(f"  hint: {error.hint}")
 
 
-def styled(text: str, word: str) -> str:
-    """``text`` in the colour of a phase, outcome or kind; plain without a colour terminal."""
+def styled(text: str, word: str, *, is_terminal: bool | None = None) -> str:
+    """``text`` in the colour of a phase, outcome or kind; plain without a colour terminal.
+
+    ``is_terminal`` says whether it is for one; None = it is for stdout.
+    """
     codes = {
         "green": "32",
         "cyan": "36",
@@ -229,7 +232,8 @@ def styled(text: str, word: str) -> str:
         "bold": "1",
     }
     style = STYLES.get(word, word)
-    if style not in codes or not is_coloured(is_terminal=is_tty()):
+    is_terminal = is_tty() if is_terminal is None else is_terminal
+    if style not in codes or not is_coloured(is_terminal=is_terminal):
         return text
     return f"\x1b[{codes[style]}m{text}\x1b[0m"
 
@@ -270,24 +274,33 @@ def table(
     titles = [header.upper() for header in headers]
     heads: dict[int, str] = {}
     if (room := columns()) is not None:
-        widths = _squeezed(fitted(widths, cut or (len(headers) - 1,), room), room)
+        widths = squeezed(fitted(widths, cut or (len(headers) - 1,), room), room)
         heads = dict.fromkeys(range(len(headers)), "bold")
-    sys.stdout.write(f"{_aligned(titles, widths, heads)}\n")
+    sys.stdout.write(f"{aligned(titles, widths, heads)}\n")
     for row in clean:
         words = {column: row[source] for column, source in (styles or {}).items()}
-        sys.stdout.write(f"{_aligned(row, widths, words)}\n")
+        sys.stdout.write(f"{aligned(row, widths, words)}\n")
         if printed:
             printed()
 
 
-def _aligned(row: Sequence[str], widths: Sequence[int], words: Mapping[int, str]) -> str:
-    """Cells below each other, cut to their widths, coloured by words where colours are taken."""
+def aligned(
+    row: Sequence[str],
+    widths: Sequence[int],
+    words: Mapping[int, str],
+    right: Collection[int] = (),
+) -> str:
+    """Cells below each other, cut to their widths, coloured by words where colours are taken.
+
+    Those of the columns ``right`` end below each other.
+    """
     cells = []
     for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
         if width:
             text = within(cell, width)
             shown = styled(text, words[column]) if column in words else text
-            cells.append(shown + " " * (width - cells_wide(text)))
+            gap = " " * (width - cells_wide(text))
+            cells.append(gap + shown if column in right else shown + gap)
     return (" " * GAP).join(cells).rstrip()
 
 
@@ -334,7 +347,7 @@ def fitted(widths: Sequence[int], cut: Sequence[int], room: int) -> list[int]:
     return given
 
 
-def _squeezed(widths: Sequence[int], room: int) -> list[int]:
+def squeezed(widths: Sequence[int], room: int) -> list[int]:
     """The widths, the widest ones reduced where the row would not fit otherwise."""
     given = list(widths)
     gaps = GAP * (sum(width > 0 for width in given) - 1)

@@ -230,9 +230,11 @@ def _filtered(document: object, expression: str) -> Iterator[object]:
     try:
         import jq  # type: ignore[import-not-found]  # noqa: PLC0415  an extra, without types
     except ImportError as error:
+        from subagents.installation import extra_command  # noqa: PLC0415
+
         raise UsageError(
             f"{JQ} needs the package jq",
-            hint="pip install 'subagents[jq]', or pipe the output of --json into jq",
+            hint=f"{extra_command('jq')}, or pipe the output of --json into jq",
         ) from error
     try:
         yield from jq.compile(expression).input_value(document)

@@ -1,4 +1,4 @@
-"""The one HTTP client: a request to the daemon's Unix socket, and the answer as it comes.
+"""The HTTP client: a request to the daemon's Unix socket, and the answer as it comes.
 
 Every command imports this module, and the MCP bridge starts with every session of an agent
 program. Importing httpx2 costs 59 ms and http.client 12 ms; httptools costs 1 ms and is what
@@ -128,7 +128,14 @@ class Absence:
         return now < self._since + self._for_s
 
 
-def request(method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> bytes:
+def request(
+    method: str,
+    target: str,
+    headers: Mapping[str, str],
+    body: bytes | None,
+    *,
+    host: str = "subagents",
+) -> bytes:
     """The bytes of a request.
 
     Args:
@@ -136,17 +143,23 @@ def request(method: str, target: str, headers: Mapping[str, str], body: bytes | 
         target: Path and query, escaped.
         headers: Names and values in printable ASCII; those of the body are added.
         body: JSON; None = there is none.
+        host: Whose it is.
     """
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     kind = "" if body is None else "content-type: application/json\r\n"
-    head = f"{method} {target} HTTP/1.1\r\nhost: subagents\r\n{lines}{kind}"
+    head = f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{lines}{kind}"
     return f"{head}content-length: {len(body or b'')}\r\n\r\n".encode("ascii") + (body or b"")
 
 
 class Answer:
-    """One answer, parsed as its bytes come; does no I/O."""
+    """One answer, parsed as its bytes come; does no I/O.
 
-    def __init__(self) -> None:
+    Args:
+        has_length: It must have one, as every answer of the daemon.
+    """
+
+    def __init__(self, *, has_length: bool = True) -> None:
+        self._has_length = has_length
         self.status = 0
         self.headers: dict[str, str] = {}
         """Names in lower case."""
@@ -172,12 +185,12 @@ class Answer:
         if self.is_complete:
             return
         # Refused by its head, before a gigabyte of somebody else's answer is read.
-        if self.has_head:
+        if self.has_head and self._has_length:
             length = self.headers.get("content-length")
             is_framed = length is not None or "transfer-encoding" in self.headers
             if not is_framed or int(length or 0) > BODY_BYTES_MAX:
                 raise NotHttp
-        elif self._fed > HEAD_BYTES_MAX:
+        elif not self.has_head and self._fed > HEAD_BYTES_MAX:
             raise NotHttp
 
     def take(self) -> bytes:
@@ -193,12 +206,16 @@ class Answer:
 
     def on_headers_complete(self) -> None:
         self.status = self._parser.get_status_code()
-        self.has_head = True
+        # Below 200 it is no answer yet: "100 Continue" and its like.
+        self.has_head = self.status >= 200
 
     def on_body(self, body: bytes) -> None:
         self._parts.append(body)
 
     def on_message_complete(self) -> None:
+        if not self.has_head:
+            self.headers.clear()
+            return
         self.keeps_alive = self._parser.should_keep_alive()
         self.is_complete = True
 

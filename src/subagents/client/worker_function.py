@@ -39,7 +39,7 @@ def worker(function: Function) -> Function:
     """Mark a function as one that ``subagents worker MODULE:FUNCTION`` may run.
 
     It may be ``async``. It takes the task: as it is in a parameter of type ``str``, else as JSON
-    that pydantic validates into the parameter's type; and, in a parameter of type
+    that is validated as the parameter's type; and, in a parameter of type
     ``WorkerContext``, what it knows of its run. What it returns is the result: a ``str`` as it is,
     anything else as JSON; None = what it printed. An exception fails the attempt.
 

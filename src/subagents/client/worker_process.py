@@ -1,16 +1,18 @@
 """A worker function in its process: found, given its task, run, and its end reported."""
 
 import asyncio
+import contextlib
 import inspect
 import signal
 import sys
 import traceback
 import types
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from importlib import import_module
+from pathlib import PurePath
 from typing import Any, Final, NoReturn, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
+import msgspec
 
 from subagents.client.worker_function import MARK, LineOutput, WorkerContext, emit
 from subagents.errors import EXIT_FAILED, EXIT_OK, SubagentsError, UsageError
@@ -117,23 +119,60 @@ def _arguments(function: Callable[..., object], context: WorkerContext) -> dict[
 def _task_as(kind: Any, task: str) -> object:
     if kind is str:
         return task
-    adapter: TypeAdapter[object] = TypeAdapter(kind)
     try:
-        return adapter.validate_json(task)
-    except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        if problem["type"] == "json_invalid":
-            # A path, a date or one of some words needs no quotes.
-            try:
-                return adapter.validate_strings(task)
-            except ValidationError:
-                pass
-        where = ".".join(map(str, problem["loc"]))
-        name = getattr(kind, "__name__", str(kind))
+        return _validated(kind, task)
+    except (TypeError, ValueError) as error:
+        hint = "a worker whose module imports pydantic takes whatever pydantic validates"
         raise UsageError(
-            f"the task is no {name}: {f'{where}: ' if where else ''}{problem['msg']}",
+            f"the task is no {_name(kind)}: {error}",
+            hint=hint if isinstance(error, TypeError) else None,
             details={"field": "task"},
         ) from None
+
+
+def _validated(kind: Any, task: str) -> object:
+    """The task as a value of that type; it is JSON, but a path, a date or a word needs no quotes.
+
+    Where the worker's module uses pydantic, its types may have rules that only pydantic knows.
+
+    Raises:
+        TypeError: Nothing can be made a value of that type.
+        ValueError: The task is none; the message completes the name of the type.
+    """
+    if pydantic := sys.modules.get("pydantic"):
+        return _validated_by(pydantic.TypeAdapter(kind), task)
+    try:
+        value = msgspec.json.decode(task)
+    except msgspec.DecodeError:
+        with contextlib.suppress(msgspec.ValidationError):
+            return msgspec.convert(task, kind, strict=False, dec_hook=_made)
+        raise
+    return msgspec.convert(value, kind, strict=False, dec_hook=_made)
+
+
+def _made(kind: Any, value: object) -> object:
+    """A value of a type that ``msgspec`` does not know."""
+    if kind is object:
+        return value
+    if isinstance(kind, type) and issubclass(kind, PurePath) and isinstance(value, str):
+        return kind(value)
+    raise TypeError(f"no value of the type {_name(kind)} can be made of JSON")
+
+
+def _validated_by(adapter: Any, task: str) -> object:
+    try:
+        return adapter.validate_json(task)
+    except ValueError as error:
+        problem = error.errors(include_url=False)[0]  # type: ignore[attr-defined]  # pydantic's
+        if problem["type"] == "json_invalid":
+            with contextlib.suppress(ValueError):
+                return adapter.validate_strings(task)
+        where = ".".join(map(str, problem["loc"]))
+        raise ValueError(f"{where}: {problem['msg']}" if where else problem["msg"]) from None
+
+
+def _name(kind: Any) -> str:
+    return str(getattr(kind, "__name__", kind))
 
 
 def _called(function: Callable[..., object], arguments: dict[str, object]) -> object:
@@ -164,16 +203,31 @@ def _give(value: object, *, has_run: bool) -> None:
 
     Raises:
         UsageError: It is too long.
-        PydanticSerializationError: It cannot be JSON.
+        Exception: It cannot be JSON.
     """
     if value is None:
         sys.stdout.flush()
         return
-    text = value if isinstance(value, str) else TypeAdapter(Any).dump_json(value).decode()
+    text = value if isinstance(value, str) else _json(value)
     if has_run:
         emit(ResultEvent(text=text.encode("utf-8", "replace").decode()))
     else:
         sys.stdout.write(f"{text}\n")
+
+
+def _json(value: object) -> str:
+    if pydantic := sys.modules.get("pydantic"):
+        return str(pydantic.TypeAdapter(Any).dump_json(value), "utf-8")
+    return msgspec.json.encode(value, enc_hook=_plain).decode()
+
+
+def _plain(value: object) -> object:
+    """What stands in JSON for a value that ``msgspec`` does not know."""
+    if isinstance(value, PurePath):
+        return str(value)
+    if isinstance(value, Iterable):
+        return list(value)
+    raise TypeError(f"a result cannot be a {type(value).__name__}")
 
 
 def _failed(error: Exception, *, has_run: bool) -> int:

@@ -1,10 +1,20 @@
 """On a terminal: a live tree, questions of the command itself, and no colours where unwanted."""
 
+import os
+import pty
+import re
+import sys
 from collections.abc import Mapping
 
 import pytest
 from tests.cli.cli_home import Home
 from tests.cli.terminal import terminal
+
+from subagents.api.wire.run_answers import RunStatus
+from subagents.cli.output import cells_wide
+from subagents.cli.show.live_screen import LiveTable, LiveTrees
+from subagents.cli.show.watch_frame import Frame
+from subagents.text import iso
 
 
 def on_terminal(
@@ -57,3 +67,44 @@ def test_a_result_cannot_clear_the_screen_but_a_pipe_gets_it_as_it_is(shared: Ho
     assert "\x1b[2J" not in shown
     assert "ab" in shown
     assert shared.ok("result", "evil").out == "a\x1b[2Jb\n"
+
+
+@pytest.mark.requirement("watch:rows")
+def test_each_frame_is_drawn_over_the_one_before_and_no_line_is_wider_than_the_screen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ours, theirs = pty.openpty()
+    rows = [
+        RunStatus(
+            run_id=name,
+            label=name,
+            agent_id="worker",
+            phase="queued",
+            why="日本語 " * 20,
+            created_at=iso(1),
+        )
+        for name in ("first", "second")
+    ]
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("LINES", "24")
+    with os.fdopen(theirs, "w") as screen:
+        monkeypatch.setattr(sys, "stdout", screen)
+        monkeypatch.setattr(sys, "stderr", screen)
+        with LiveTable() as table:
+            table.show(Frame(rows, []))
+            table.show(Frame(rows[:1], []))
+        with LiveTrees() as trees:
+            trees.show_line("one line about more runs than a screen has lines for them")
+            trees.note("said above")
+        found = b""
+        while found.count(b"\x1b[?25h") < 2:
+            found += os.read(ours, 65536)
+    shown = found.decode().replace("\r\n", "\n")
+    os.close(ours)
+
+    _, first, second, line, _ = re.split(r"(?:\x1b\[\d+A)?\r", shown)
+    assert "\x1b[4A\r" in shown
+    assert (first.count("\n"), second.count("\n")) == (4, 3)
+    lines = re.sub(r"\x1b\[[?0-9;]*[A-Za-z]", "", first + second + line).split("\n")
+    assert max(map(cells_wide, lines)) <= 40
+    assert "\x1b[1A\r\x1b[Jsaid above\none line about" in shown

@@ -1,5 +1,6 @@
 """``doctor`` sees what is wrong and says how to mend it."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,19 @@ def test_doctor_names_the_file_that_does_not_count(
     check = doctor._config(home.paths)
     assert check.status == "warn"
     assert f"{home.project} is ignored: others can write it (mode 0666)" in check.detail
+
+
+@pytest.mark.requirement("cli:doctor")
+def test_doctor_says_how_agents_come_to_find_a_program_that_is_not_on_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "subagents"
+    monkeypatch.setattr(sys, "argv", [str(program)])
+    monkeypatch.setenv("PATH", "/nowhere")
+    check = doctor._program()
+    assert check.status == "warn"
+    assert f'export PATH="{tmp_path}:$PATH"' in str(check.fix)
+
+    program.touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert (doctor._program().status, doctor._program().detail) == ("ok", str(program))

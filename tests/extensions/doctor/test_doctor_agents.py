@@ -17,6 +17,7 @@ from subagents.config.programs.versions_seen import versions_seen
 from subagents.config.settings import Agent
 from subagents.extensions.doctor import doctor_agents
 from subagents.extensions.doctor.doctor_agents import DaemonLogin, agent_checks
+from subagents.installation import extra_command
 from subagents.ports import Runtime
 from subagents.wiring import runtimes_here
 
@@ -240,7 +241,7 @@ def test_an_llm_agent_without_its_library_or_key_is_told_what_to_install_and_set
 
     assert [each.status for each in keyless] == [OK, WARN]
     assert keyless[1].detail == "OPENAI_API_KEY is not set"
-    assert [(each.status, each.fix) for each in bare] == [(FAIL, "pip install 'subagents[llm]'")]
+    assert [(each.status, each.fix) for each in bare] == [(FAIL, extra_command("llm"))]
 
 
 @pytest.mark.requirement("doctor:agents:probe")

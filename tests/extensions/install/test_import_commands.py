@@ -5,7 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.cli.cli_home import Home, temporary_home
+
+from subagents.extensions.install.foreign_agents import Imported
+from subagents.extensions.install.import_commands import merged
 
 AGENT = '---\nname: {name}\ndescription: Looks\n---\nYou "look" \\ at ünï 😀.\n\nThen say.\n'
 MINE = "# mine\n[agents.main.subagents]\nallow_agents = []  # nobody\n"
@@ -210,3 +215,22 @@ def test_what_is_not_there_or_no_such_file_is_refused(
 
     assert done.code in {2, 3}
     assert why in done.err
+
+
+PLAIN = st.one_of(
+    st.text(), st.booleans(), st.integers(-(2**63), 2**63 - 1), st.lists(st.text(), max_size=3)
+)
+NAMES = st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]))
+
+
+@pytest.mark.requirement("import:keeps-what-is-there")
+@given(
+    values=st.dictionaries(
+        NAMES, st.one_of(PLAIN, st.dictionaries(NAMES, PLAIN, max_size=3)), max_size=5
+    )
+)
+def test_what_is_written_is_read_back_as_it_was(values: dict[str, object]) -> None:
+    text, added, _ = merged("# mine\n", Imported({"one": values}, {}, [], [], []))
+
+    assert added == ["one"]
+    assert tomllib.loads(text)["agents"]["one"] == values

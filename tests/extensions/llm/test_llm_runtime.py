@@ -1,6 +1,7 @@
 """What the runtime ``llm`` makes of its options, its scope and the worker's events."""
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
@@ -24,6 +25,7 @@ from subagents.errors import Forbidden, UsageError
 from subagents.extensions.llm import llm_runtime as llm
 from subagents.extensions.llm.llm_assignment import FILE
 from subagents.extensions.llm.llm_runtime import LlmState
+from subagents.installation import extra_command
 
 STREAMS: Final = Path(__file__).parents[2] / "data" / "streams" / "llm"
 
@@ -95,7 +97,7 @@ def test_missing_packages_are_said_with_the_command_that_installs_them(
     for name, there in (("PACKAGE", "not_there"), ("MODULES", {"anthropic": "not.there"})):
         with monkeypatch.context() as patched:
             patched.setattr(llm, name, there)
-            with pytest.raises(UsageError, match=r'pip install "subagents\[anthropic\]"'):
+            with pytest.raises(UsageError, match=re.escape(extra_command("anthropic"))):
                 assigned(tmp_path)
 
 

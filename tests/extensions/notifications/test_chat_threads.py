@@ -1,5 +1,7 @@
 """A real store with the journal of runs in it, a homeserver, and replies that are kept."""
 
+import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +16,9 @@ from subagents.domain.run.run import Answer, Decision
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RequestId, RunId
 from subagents.extensions.notifications.chat_threads import ChatThreads, Taken
+from subagents.extensions.notifications.matrix_room import MatrixRoom
 from subagents.followers.journal_export import ReceiverUnavailable
+from subagents.installation import extra_command
 from subagents.ports import Batch
 
 
@@ -248,3 +252,11 @@ def test_more_replies_than_one_sync_holds_are_all_taken_in_their_order(place: Pl
     threads.poll()
 
     assert [text for _, text, _ in place.inward.said] == [f"number {n}" for n in range(7)]
+
+
+@pytest.mark.requirement("threads:chat:posts")
+def test_without_its_extra_a_room_says_which_one_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    room = MatrixRoom("https://matrix.test", "!r:matrix.test", "token", str)
+    with pytest.raises(ReceiverUnavailable, match=re.escape(extra_command("notify"))):
+        _ = room.me

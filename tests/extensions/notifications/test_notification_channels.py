@@ -1,5 +1,6 @@
 """Each kind of channel against a real receiver on this machine."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from subagents.errors import UsageError
 from subagents.extensions.notifications.notification_channels import channel
 from subagents.extensions.notifications.notifier import Notification
 from subagents.followers.journal_export import ReceiverUnavailable
+from subagents.installation import extra_command
 
 pytest.importorskip("apprise", reason="needs subagents[notify]")
 NOTICE = Notification("build: error", "it broke\nsubagents why r-1")
@@ -134,8 +136,8 @@ def test_an_address_that_nobody_understands_is_a_problem_before_anything_is_sent
 def test_without_the_extra_its_name_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "apprise", None)
     service = channel("ntfy://127.0.0.1/builds", {}, no_secret)
-    assert "subagents[notify]" in (service.problem() or "")
-    with pytest.raises(ReceiverUnavailable, match=r"subagents\[notify\]"):
+    assert extra_command("notify") in (service.problem() or "")
+    with pytest.raises(ReceiverUnavailable, match=re.escape(extra_command("notify"))):
         service.send(NOTICE)
 
 

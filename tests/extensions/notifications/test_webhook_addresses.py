@@ -15,6 +15,7 @@ from tests.extensions.notifications.webhook_place import Answering, WebhookPlace
 
 from subagents.domain.run.outcome import Delivered, DeliveryFailed, DeliveryOutcome, DeliveryPath
 from subagents.extensions.notifications.webhook_addresses import is_refused
+from subagents.extensions.notifications.webhook_request import Url
 from subagents.extensions.testing.courier_suite import announced, settled_run
 
 METADATA = "169.254.169.254"
@@ -212,16 +213,8 @@ def read_request(reader: BinaryIO) -> None:
     reader.read(length)
 
 
-@pytest.mark.requirement("couriers:webhook:no-metadata", "couriers:webhook:tls")
-@pytest.mark.parametrize(("host", "is_trusted"), [("bot.test", True), ("other.test", False)])
-def test_the_certificate_is_that_of_the_name_although_the_address_is_reached(
-    tmp_path: Path,
-    names: Names,
-    monkeypatch: pytest.MonkeyPatch,
-    host: str,
-    *,
-    is_trusted: bool,
-) -> None:
+def shut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
+    """A server's context for ``bot.test``, whose certificate is now trusted."""
     key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
     subprocess.run(
         [
@@ -233,9 +226,23 @@ def test_the_certificate_is_that_of_the_name_although_the_address_is_reached(
         timeout=60,
     )
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    names.answers = [["127.0.0.1"]]
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
+    return context
+
+
+@pytest.mark.requirement("couriers:webhook:no-metadata", "couriers:webhook:tls")
+@pytest.mark.parametrize(("host", "is_trusted"), [("bot.test", True), ("other.test", False)])
+def test_the_certificate_is_that_of_the_name_although_the_address_is_reached(
+    tmp_path: Path,
+    names: Names,
+    monkeypatch: pytest.MonkeyPatch,
+    host: str,
+    *,
+    is_trusted: bool,
+) -> None:
+    context = shut(tmp_path, monkeypatch)
+    names.answers = [["127.0.0.1"]]
     asked: list[str | None] = []
     context.sni_callback = lambda _socket, name, _context: asked.append(name)
     with WebhookPlace(tmp_path) as place, socket.create_server(("127.0.0.1", 0)) as server:
@@ -244,10 +251,10 @@ def test_the_certificate_is_that_of_the_name_although_the_address_is_reached(
             connection, _ = server.accept()
             connection.settimeout(10)
             try:
-                with context.wrap_socket(connection, server_side=True) as shut:
-                    reader = shut.makefile("rb")
+                with context.wrap_socket(connection, server_side=True) as safe:
+                    reader = safe.makefile("rb")
                     read_request(reader)
-                    shut.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+                    safe.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
             except (ssl.SSLError, OSError):
                 connection.close()
 
@@ -259,3 +266,79 @@ def test_the_certificate_is_that_of_the_name_although_the_address_is_reached(
     assert (outcome == DELIVERED) is is_trusted
     if isinstance(outcome, DeliveryFailed):
         assert "certificate" in outcome.error.lower()
+
+
+@pytest.mark.requirement("couriers:webhook:tls")
+@pytest.mark.parametrize("is_willing", [True, False])
+def test_a_proxy_carries_what_only_the_receiver_can_read(
+    tmp_path: Path, names: Names, monkeypatch: pytest.MonkeyPatch, *, is_willing: bool
+) -> None:
+    context = shut(tmp_path, monkeypatch)
+    names.answers = [["no-such-name.invalid"]]
+    heard: list[bytes] = []
+    with WebhookPlace(tmp_path) as place, socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            connection.settimeout(10)
+            reader = connection.makefile("rb", buffering=0)
+            while heard[-1:] != [b""]:
+                heard.append(reader.readline().strip())
+            if not is_willing:
+                connection.sendall(b"HTTP/1.1 407 Who are you?\r\nContent-Length: 0\r\n\r\n")
+                connection.close()
+                return
+            connection.sendall(b"HTTP/1.1 200 Here you are\r\n\r\n")
+            with context.wrap_socket(connection, server_side=True) as safe:
+                read_request(safe.makefile("rb"))
+                safe.sendall(b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n")
+                # As old servers do: what it says ends with the connection.
+                safe.sendall(b"HTTP/1.0 410 Gone\r\n\r\nmoved")
+
+        serving = threading.Thread(target=serve)
+        serving.start()
+        port = server.getsockname()[1]
+        monkeypatch.setenv("https_proxy", f"http://me:p%40ss@127.0.0.1:{port}")
+        outcome = post(place, "https://bot.test/hook")
+        serving.join(20)
+    assert heard[:2] == [b"CONNECT bot.test:443 HTTP/1.1", b"Host: bot.test:443"]
+    assert b"Proxy-Authorization: Basic bWU6cEBzcw==" in heard
+    said = "https://bot.test answered 410: moved"
+    refused = "https://bot.test: its proxy answered 407"
+    assert outcome == DeliveryFailed(
+        retryable=not is_willing, error=said if is_willing else refused
+    )
+
+
+@pytest.mark.requirement("couriers:webhook:answers")
+@pytest.mark.parametrize(
+    ("url", "proxy", "is_retryable", "why"),
+    [
+        ("http://bot.test:99999/", "", False, "webhook is no address: Port out of range"),
+        ("http://bot.test/", "socks5://127.0.0.1:1", True, "its proxy cannot be asked: it begins"),
+    ],
+)
+@pytest.mark.usefixtures("names")
+def test_what_cannot_be_asked_says_why(
+    place: WebhookPlace,
+    monkeypatch: pytest.MonkeyPatch,
+    url: str,
+    proxy: str,
+    why: str,
+    *,
+    is_retryable: bool,
+) -> None:
+    monkeypatch.setenv("http_proxy", proxy)
+    outcome = post(place, url)
+    assert isinstance(outcome, DeliveryFailed)
+    assert outcome.retryable is is_retryable
+    assert why in outcome.error
+
+
+@pytest.mark.requirement("couriers:webhook:document")
+def test_an_address_in_any_letters_is_asked_for_as_http_spells_it() -> None:
+    url = Url.read("https://Bücher.test/ü b?q=ä%20&r=1/2")
+    assert (url.host, url.port) == ("xn--bcher-kva.test", 443)
+    assert url.target == "/%C3%BC%20b?q=%C3%A4%20&r=1/2"
+    assert Url.read("http://[::1]:81").authority == "[::1]:81"
+    assert Url.read("http://[::1]/x").shown_host == "[::1]"

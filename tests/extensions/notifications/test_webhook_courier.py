@@ -26,12 +26,12 @@ from subagents.domain.run.outcome import (
 from subagents.domain.run.run import Delivery, DeliveryTry, Run
 from subagents.domain.run.values import RunId, replace
 from subagents.extensions.notifications.webhook_courier import (
-    ANSWER_BYTES_MAX,
     RETRY_AFTER_MS_MAX,
     SIGNATURE,
     TIMESTAMP,
     retry_after_ms,
 )
+from subagents.extensions.notifications.webhook_request import ANSWER_BYTES_MAX
 from subagents.extensions.testing.conformance import Behaviour, CourierPlace
 from subagents.extensions.testing.courier_suite import SUITE, announced, settled_run
 from subagents.text import iso

@@ -15,7 +15,7 @@ from subagents.engine.records.counters import (
     Counters,
     Histogram,
 )
-from subagents.extensions.telemetry.metrics import FAMILIES, PREFIX
+from subagents.extensions.telemetry.metrics import FAMILIES, PREFIX, Family, Line, exposed
 
 LANE = """
 [lanes.one]
@@ -188,3 +188,18 @@ def test_a_value_falls_into_the_first_bucket_that_holds_it() -> None:
 
     assert histogram.counts == [2, 2, 1]
     assert histogram.sum == 15.5
+
+
+@pytest.mark.requirement("metrics:all")
+def test_whatever_a_label_says_is_read_back_as_it_is() -> None:
+    odd = 'say "no" \\ or\nnot, ü'
+    histogram = [Line(("x", "1.0"), 1, "_bucket"), Line(("x", "+Inf"), 3, "_bucket")]
+    text = exposed(
+        [
+            (Family("odd", "gauge", "Odd.", ("agent", "kind")), [Line((odd, "k"), 1e22)]),
+            (Family("long", "histogram", "Long.", ("agent",)), histogram),
+        ]
+    )
+    found = Scraped(text)
+    assert found.value("subagents_odd", agent=odd, kind="k") == 1e22
+    assert found.value("subagents_long_bucket", agent="x", le="+Inf") == 3

@@ -11,6 +11,7 @@ from subagents.config.layers import load
 from subagents.config.paths import Paths
 from subagents.errors import ConfigError
 from subagents.extensions.telemetry.otlp import traces_url
+from subagents.installation import extra_command
 from subagents.wiring import build_node
 
 
@@ -44,7 +45,7 @@ def test_an_endpoint_without_the_extra_is_a_wrong_configuration_that_says_what_t
     with pytest.raises(ConfigError, match=r"telemetry\.otlp_endpoint is set, but") as refused:
         build_node(paths, config)
 
-    assert refused.value.hint == "install subagents[otel], or remove telemetry.otlp_endpoint"
+    assert refused.value.hint == f"{extra_command('otel')}, or remove telemetry.otlp_endpoint"
 
 
 @pytest.mark.requirement("telemetry:extra")

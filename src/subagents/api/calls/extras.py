@@ -4,6 +4,7 @@ from importlib import import_module
 from types import ModuleType
 
 from subagents.errors import Unavailable
+from subagents.installation import extra_command
 
 
 def loaded(module: str, *, extra: str) -> ModuleType:
@@ -20,5 +21,5 @@ def loaded(module: str, *, extra: str) -> ModuleType:
             raise
         raise Unavailable(
             f"this needs the package {error.name}, which is not installed",
-            hint=f"pip install 'subagents[{extra}]', then: subagents down, subagents up",
+            hint=f"{extra_command(extra)}, then: subagents down, subagents up",
         ) from error

@@ -170,7 +170,7 @@ class _Follower:
     def _screen(self) -> "AbstractContextManager[LiveTrees | None]":
         if not self._is_live:
             return nullcontext()
-        from subagents.cli.show.live_screen import LiveTrees  # noqa: PLC0415  Rich, for terminals only
+        from subagents.cli.show.live_screen import LiveTrees  # noqa: PLC0415  for terminals only
 
         return LiveTrees()
 

@@ -1,19 +1,15 @@
-"""Screen parts that are redrawn: the tree on stderr, the table of ``watch`` on stdout.
+"""Screen parts that are redrawn: the tree on stderr, the table of ``watch`` on stdout."""
 
-The only module of these commands that needs Rich.
-"""
-
+import os
+import shutil
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Literal, Self
+from functools import partial
+from typing import TYPE_CHECKING, Final, Self, TextIO
 
-from rich.console import Console, Group
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
-
-from subagents.cli.output import GAP, STYLES, cells_wide, fitted, is_coloured
+from subagents.cli.output import STYLES, aligned, cells_wide, fitted, squeezed, styled, within
 from subagents.cli.show import render
 from subagents.cli.show.log_lines import SIGNS
 from subagents.cli.show.log_lines import STYLES as LINE_STYLES
@@ -24,102 +20,125 @@ if TYPE_CHECKING:
     from subagents.api.wire.log_answers import LogLine
     from subagents.api.wire.run_answers import RunNode
 
-FRAMES_PER_SECOND: Final = 5
 LINES_SPARE: Final = 2
 NUMBERS: Final = frozenset({"time", "tokens", "cost", "children", "seen"})
-STATE: Final = HEADERS.index("state")
-SEEN: Final = HEADERS.index("seen")
-RUN: Final = HEADERS.index("run")
-NOW: Final = HEADERS.index("now")
+RUN, STATE, SEEN, NOW = map(HEADERS.index, ("run", "state", "seen", "now"))
+_styled = partial(styled, is_terminal=True)
+
+HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
+"""The cursor, which stands below what is drawn."""
+REST_OF_LINE, REST_OF_SCREEN = "\x1b[K", "\x1b[J"
+"""Both are erased."""
 
 
 class _Redrawn:
     """A screen part that is redrawn in place and stays as it was last."""
 
-    def __init__(self, *, stderr: bool) -> None:
-        colours: Literal["auto"] | None = "auto" if is_coloured(is_terminal=True) else None
-        self._console = Console(stderr=stderr, highlight=False, color_system=colours)
-        self._live = Live(
-            console=self._console,
-            # The table is drawn by whoever has something new to draw, the tree by a thread.
-            auto_refresh=stderr,
-            refresh_per_second=FRAMES_PER_SECOND,
-            redirect_stdout=False,
-            redirect_stderr=not stderr,
-            transient=False,
-        )
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._lines: Sequence[str] = ()
 
     def __enter__(self) -> Self:
-        self._live.start()
+        self._write(HIDE)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._live.stop()
+        self._write(SHOW)
+
+    @property
+    def _size(self) -> os.terminal_size:
+        own = os.get_terminal_size(self._out.fileno())
+        # What the environment says counts more.
+        return shutil.get_terminal_size((own.columns or 80, own.lines or 24))
+
+    def _draw(self, lines: Sequence[str], *, above: Sequence[str] = ()) -> None:
+        """Draw the lines, none wider than the screen, instead of those before; others above them.
+
+        Of more than fit only the first are drawn: a cursor goes no further up than the screen.
+        """
+        up = f"\x1b[{len(self._lines)}A" if self._lines else ""
+        self._lines = lines[: max(self._size.lines - 1, 1)]
+        said = "".join(f"{each}\n" for each in above)
+        text = "".join(f"{each}{REST_OF_LINE}\n" for each in self._lines)
+        self._write(f"{up}\r{REST_OF_SCREEN * bool(said)}{said}{text}{REST_OF_SCREEN}")
+
+    def _write(self, text: str) -> None:
+        self._out.write(text)
+        self._out.flush()
 
 
 class LiveTrees(_Redrawn):
     """The trees of runs, on stderr."""
 
     def __init__(self) -> None:
-        super().__init__(stderr=True)
+        super().__init__(sys.stderr)
 
     def show(self, trees: "Sequence[RunNode]") -> None:
         """Draw the trees instead of those before; more lines than fit are counted, not drawn."""
         # The daemon is away for a moment: the last trees stay.
         if not trees:
             return
-        lines = render.tree_rows(trees, self._console.width)
-        room = max(3, self._console.height - LINES_SPARE)
-        shown = [drawn(line) for line in lines[:room]]
+        width, height = self._size
+        lines = render.tree_rows(trees, width)
+        room = max(3, height - LINES_SPARE)
+        shown = [drawn(line, width) for line in lines[:room]]
         if len(lines) > room:
-            shown.append(Text(f"… {len(lines) - room} more: subagents list --tree", style="dim"))
-        self._live.update(Group(*shown))
+            more = within(f"… {len(lines) - room} more: subagents list --tree", width)
+            shown.append(_styled(more, "dim"))
+        self._draw(shown)
 
     def show_line(self, line: str) -> None:
         """Draw one line instead, about more runs than fit."""
-        self._live.update(Text(harmless(line), no_wrap=True, overflow="ellipsis"))
+        self._draw([within(harmless(line), self._size.columns)])
 
     def say(self, lines: "Sequence[LogLine]") -> None:
         """What a worker said, above the trees, which stay where they are."""
+        said = []
         for line in lines:
             sign = "" if line.type == "text" else f"{SIGNS.get(line.type, '?')} "
             style = LINE_STYLES.get(line.type, "")
-            self._console.print(Text(f"{sign}{harmless(line.text)}", style=style))
+            said.append(_styled(f"{sign}{harmless(line.text)}", style))
+        if said:
+            self._draw(self._lines, above=said)
+
+    def note(self, text: str) -> None:
+        """A line for the person, above the trees."""
+        self._draw(self._lines, above=[harmless(text)])
 
     @contextmanager
     def aside(self) -> Iterator[None]:
         """The screen without the trees, for somebody who types."""
         self.clear()
-        self._live.stop()
+        self._write(SHOW)
         try:
             yield
         finally:
-            self._live.start()
+            self._write(HIDE)
 
     def clear(self) -> None:
         """Draw nothing until the next trees."""
-        self._live.update(Group(), refresh=True)
+        self._draw(())
 
 
-def drawn(line: render.TreeRow) -> Text:
+def drawn(line: render.TreeRow, width: int) -> str:
     """One line in the colour of its state, cut where the terminal ends."""
-    style = STYLES.get(line.state, "")
-    text = Text(harmless(line.indent), no_wrap=True, overflow="ellipsis", style="")
-    text.append(f"{render.icon(line.state)} ", style=style)
-    text.append(harmless(line.text), style="dim" * (style == "dim"))
-    return text
+    icon = render.icon(line.state)
+    text = within(f"{harmless(line.indent)}{icon} {harmless(line.text)}", width)
+    if STYLES.get(line.state) == "dim":
+        return _styled(text, "dim")
+    return text.replace(icon, _styled(icon, line.state), 1)
 
 
 class LiveTable(_Redrawn):
     """The table of ``watch``, on stdout; drawn when there is something new to draw."""
 
     def __init__(self) -> None:
-        super().__init__(stderr=False)
+        super().__init__(sys.stdout)
 
     def show(self, frame: Frame) -> None:
         """Draw this frame instead of the one before."""
         now_ms = time.time() * 1000
-        table = Table(box=None, padding=(0, GAP, 0, 0), header_style="bold", pad_edge=False)
+        room = self._size.columns
         rows = [
             [one_line(cell, chars_max=200) for cell in frame.cells(row, now_ms)]
             for row in frame.shown
@@ -129,27 +148,21 @@ class LiveTable(_Redrawn):
             max(cells_wide(row[index]) for row in [list(HEADERS), *rows]) for index in columns
         ]
         cut = (columns.index(RUN), columns.index(NOW))
-        given = dict(zip(columns, fitted(widths, cut, self._console.width), strict=True))
-        columns = [index for index in columns if given[index]]
-        for index in columns:
-            table.add_column(
-                HEADERS[index].upper(),
-                no_wrap=True,
-                overflow="ellipsis",
-                width=given[index],
-                justify="right" if HEADERS[index] in NUMBERS else "left",
-            )
+        given = squeezed(fitted(widths, cut, room), room)
+        right = {at for at, index in enumerate(columns) if HEADERS[index] in NUMBERS}
+        titles = [HEADERS[index].upper() for index in columns]
+        heads = dict.fromkeys(range(len(columns)), "bold")
+        lines = [_styled(within(frame.summary, room), "bold"), aligned(titles, given, heads, right)]
         for row, texts in zip(frame.shown, rows, strict=True):
-            # Of a path of labels the end says which run it is.
-            is_path = frame.is_below(row)
-            name = cut_start(texts[RUN], given[RUN]) if is_path else texts[RUN]
-            cells = [Text(text) for text in (*texts[:RUN], name, *texts[RUN + 1 :])]
-            for index in (0, STATE):
-                cells[index].stylize(STYLES.get(row.shown_state, ""))
+            words = dict.fromkeys((0, STATE), row.shown_state)
+            if frame.is_below(row):
+                # Of a path of labels the end says which run it is.
+                texts[RUN] = cut_start(texts[RUN], given[columns.index(RUN)])
             if row.outcome is None and (row.last_activity_age_ms or 0) >= STALE_MS:
-                cells[SEEN].stylize("yellow")
-            table.add_row(*(cells[index] for index in columns))
-        parts: list[Text | Table] = [Text(frame.summary, style="bold"), table]
+                words[SEEN] = "warn"
+            cells = [texts[index] for index in columns]
+            of_columns = {at: words[index] for at, index in enumerate(columns) if index in words}
+            lines.append(aligned(cells, given, of_columns, right))
         if frame.fold:
-            parts.append(Text(frame.fold, style="dim"))
-        self._live.update(Group(*parts), refresh=True)
+            lines.append(_styled(within(frame.fold, room), "dim"))
+        self._draw(lines)

@@ -147,7 +147,7 @@ def _screen(*, json: bool, watched: Watched) -> Iterator[Callable[[Frame], None]
     elif not output.is_tty():
         yield _Lines().show
     else:
-        from subagents.cli.show.live_screen import LiveTable  # noqa: PLC0415  Rich, for terminals only
+        from subagents.cli.show.live_screen import LiveTable  # noqa: PLC0415  for terminals only
 
         with LiveTable() as table:
             yield table.show

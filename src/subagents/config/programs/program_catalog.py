@@ -20,6 +20,7 @@ import msgspec
 
 from subagents.config.entry_points import entry_points
 from subagents.config.settings import RUNTIME_PLUGINS, Agent
+from subagents.installation import extra_command
 
 CLAUDE_VARIABLES: Final = (
     "ANTHROPIC_API_KEY",
@@ -196,7 +197,6 @@ LLM_PROVIDERS: Final = (
 )
 """Variable → a model to begin with, in the order they are looked for."""
 LLM_MODULE: Final = "pydantic_ai"
-LLM_PACKAGE: Final = "pip install 'subagents[llm]'"
 
 
 def detect(environ: Mapping[str, str]) -> tuple[Found, ...]:
@@ -333,7 +333,7 @@ def _llm(environ: Mapping[str, str]) -> Found | None:
                 runtime="llm",
                 title=f"Our own loop on {model.partition(':')[0]}'s models",
                 model=model,
-                package=LLM_PACKAGE,
+                package=extra_command("llm"),
                 variables=(name,),
             )
             return Found(program, str(package), name)

@@ -30,6 +30,7 @@ from subagents.extensions.cluster.remote.slots import Slots
 from subagents.extensions.cluster.remote.workplace_host import WorkplaceHost
 from subagents.extensions.cluster.shared_store import Member
 from subagents.extensions.cluster.watchdog import Watchdog
+from subagents.installation import extra_command
 from subagents.node import NodeHost, NodeParts, node_name
 from subagents.runtimes.process.node_deadline import margin_s
 from subagents.runtimes.process.secret_values import ask
@@ -79,7 +80,7 @@ def cluster_of(paths: Paths, settings: Settings, store: str) -> ClusterMember:
     except ImportError as error:
         raise ConfigError(
             f"cluster.listen is set, but {error.name} is not installed",
-            hint="install subagents[cluster], or remove cluster.listen",
+            hint=f"{extra_command('cluster')}, or remove cluster.listen",
             details={"keys": ["cluster.listen"]},
         ) from error
     machine = os.uname().nodename
@@ -218,7 +219,7 @@ def through_temporal(
     except ImportError as error:
         raise ConfigError(
             f"cluster.temporal is set, but {error.name} is not installed",
-            hint="install subagents[temporal], or remove cluster.temporal",
+            hint=f"{extra_command('temporal')}, or remove cluster.temporal",
             details={"keys": ["cluster.temporal"]},
         ) from error
     try:

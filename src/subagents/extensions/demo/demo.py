@@ -220,7 +220,7 @@ class Demo:
                     if kill:
                         self._kill_daemon(screen)
                         kill = False
-                    self._answer(question)
+                    self._answer(screen, question)
                 if time.monotonic() > due:
                     raise Unavailable(
                         f"the demo's fleet was not done within {DEADLINE_S:.0f} s",
@@ -231,7 +231,7 @@ class Demo:
     def _screen(self) -> "AbstractContextManager[LiveTrees | None]":
         if not self._is_live:
             return nullcontext()
-        from subagents.cli.show.live_screen import LiveTrees  # noqa: PLC0415  Rich, for terminals only
+        from subagents.cli.show.live_screen import LiveTrees  # noqa: PLC0415  for terminals only
 
         return LiveTrees()
 
@@ -271,18 +271,18 @@ class Demo:
         items = read(self._client.get("/v1/attention"), Attention).items
         return next((each for each in items if each.kind == "question"), None)
 
-    def _answer(self, question: AttentionItem) -> None:
+    def _answer(self, screen: "LiveTrees | None", question: AttentionItem) -> None:
         request_id = question.request_id or ""
-        self._aside(f"? {question.label} asks: {one_line(question.text, chars_max=200)}")
-        self._aside(f"  subagents answer {request_id} {ANSWER}")
+        self._aside(screen, f"? {question.label} asks: {one_line(question.text, chars_max=200)}")
+        self._aside(screen, f"  subagents answer {request_id} {ANSWER}")
         self._client.post(f"/v1/requests/{segment(request_id)}/respond", {"response": ANSWER})
 
-    def _aside(self, text: str) -> None:
+    def _aside(self, screen: "LiveTrees | None", text: str) -> None:
         """Something that is done or said outside the tree."""
-        if self._is_live:
-            output.note(text)
-        else:
+        if screen is None:
             self._say(f"  {text}")
+        else:
+            screen.note(text)
 
     def _pause(self, screen: "LiveTrees | None") -> None:
         if screen is None:
@@ -301,13 +301,19 @@ class Demo:
         self._client.close()
         alive = [each for each in before if start_of(each.pid) is not None]
         shown = ", ".join(f"{each.label} (pid {each.pid})" for each in alive)
-        self._aside(f"! kill -9 {pid}: the daemon is dead; still at work: {shown or 'nobody'}")
+        self._aside(
+            screen, f"! kill -9 {pid}: the daemon is dead; still at work: {shown or 'nobody'}"
+        )
         ensure_daemon(self._directory.paths, self._directory.environ(os.environ))
-        self._aside(f"! a new daemon (pid {self._daemon_pid()}) took over from what is on disk")
+        self._aside(
+            screen, f"! a new daemon (pid {self._daemon_pid()}) took over from what is on disk"
+        )
         self._pause(screen)
         same = [each for each in self._working() if each in alive]
         for each in same:
-            self._aside(f"! {each.label} is still attempt {each.attempt} with pid {each.pid}")
+            self._aside(
+                screen, f"! {each.label} is still attempt {each.attempt} with pid {each.pid}"
+            )
         # Others may have come to their end meanwhile; this one waits for its answer.
         self._survived = ASKS in [each.label for each in same]
 

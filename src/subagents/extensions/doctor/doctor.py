@@ -5,6 +5,7 @@ import resource
 import shutil
 import stat
 import sys
+import sysconfig
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
@@ -141,6 +142,7 @@ def examined(home: Paths) -> Examined:
     records = _records(home) if version is not None else ()
     checks = [
         *_platform(),
+        _program(),
         _config(home),
         *_agents(home, records),
         *_workers(home, diagnostics),
@@ -229,6 +231,20 @@ def _platform() -> Iterator[Check]:
         yield Check("shell", FAIL, "neither bash nor sh is on PATH", fix)
     else:
         yield Check("shell", OK, f"{shell} runs the tasks of the agent `command`")
+
+
+def _program() -> Check:
+    """Whether agent programs and their hooks find ours."""
+    if found := shutil.which("subagents"):
+        return Check("program", OK, found)
+    started = Path(sys.argv[0]).absolute()
+    place = started.parent if started.name == "subagents" else sysconfig.get_path("scripts")
+    return Check(
+        "program",
+        WARN,
+        "no `subagents` is on PATH, where agent programs and their hooks look for it",
+        f'export PATH="{place}:$PATH", also in what your shell reads when it starts',
+    )
 
 
 def _config(home: Paths) -> Check:

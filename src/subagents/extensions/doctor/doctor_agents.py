@@ -17,7 +17,6 @@ import msgspec
 from subagents.cli.doctor_check import FAIL, OK, WARN, Check
 from subagents.config.programs import program_catalog as programs
 from subagents.config.programs.program_catalog import (
-    LLM_PACKAGE,
     LLM_PROVIDERS,
     Installed,
     installed,
@@ -30,6 +29,7 @@ from subagents.config.settings import Agent
 from subagents.domain.run.shell_variables import is_of_provider
 from subagents.errors import ConfigError, Forbidden
 from subagents.extensions.doctor.codex_servers import COMMAND, codex_servers
+from subagents.installation import extra_command
 from subagents.ports import Greeted, Runtime, abilities_of
 from subagents.runtimes.process.program_version import NUMBER, VERSION_S, output_of, version_of
 
@@ -146,7 +146,7 @@ def _problems(
         return
     if agent.runtime == "llm" and found.place is None:
         text = "its runtime needs pydantic-ai, which is not installed"
-        yield Check(agent_id, FAIL, text, LLM_PACKAGE)
+        yield Check(agent_id, FAIL, text, extra_command("llm"))
     elif found.place is None:
         package = found.program.package if found.program is not None else ""
         more = f" ({package})" if package else ""

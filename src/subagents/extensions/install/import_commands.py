@@ -4,22 +4,22 @@ import functools
 import itertools
 import os
 from collections.abc import Iterator, Sequence
+from json import dumps
 from pathlib import Path
 from typing import Any, Final
-
-import tomlkit
-from tomlkit.items import Table as TomlTable
 
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths
 from subagents.config.files import documents
 from subagents.config.files.documents import BadDocument
 from subagents.config.files.text_files import read_text
+from subagents.config.keys import BARE_KEY
 from subagents.config.sources import FILE_BYTES_MAX, read
 from subagents.config.trust import is_trusted, trust
 from subagents.errors import EXIT_OK, ConfigError, NotFound, UsageError
 from subagents.extensions.install import file_change, foreign_agents
 from subagents.extensions.install.foreign_agents import Imported, merged_values
+from subagents.installation import extra_command
 
 FILES_MAX: Final = 1_000
 FOLDERS_MAX: Final = 1_000
@@ -194,17 +194,30 @@ def merged(text: str, found: Imported) -> tuple[str, Sequence[str], Sequence[str
 
 def _table_text(path: Sequence[str], values: dict[str, object]) -> str:
     """``[path]`` with these values; tables of it behind it."""
-    own: TomlTable = tomlkit.table()
+    own = [f"[{'.'.join(map(_key_text, path))}]"]
     inner: list[str] = []
     for name, value in values.items():
         if isinstance(value, dict):
             inner.append(_table_text((*path, name), value))
-        elif isinstance(value, str) and "\n" in value:
-            own.add(name, tomlkit.string(value, multiline=True))
         else:
-            own.add(name, value)
-    head = f"[{'.'.join(tomlkit.key(each).as_string() for each in path)}]"
-    return "\n\n".join([f"{head}\n{own.as_string().rstrip()}", *inner])
+            own.append(f"{_key_text(name)} = {_value_text(value)}")
+    return "\n\n".join(["\n".join(own), *inner])
+
+
+def _key_text(name: str) -> str:
+    return name if BARE_KEY.fullmatch(name) else _json_text(name)
+
+
+def _value_text(value: object) -> str:
+    if isinstance(value, str) and "\n" in value:
+        lines = "\n".join(_json_text(each)[1:-1] for each in value.split("\n"))
+        return f'"""\n{lines}"""'
+    return _json_text(value)
+
+
+def _json_text(value: object) -> str:
+    """As JSON writes texts, numbers and lists, TOML does."""
+    return dumps(value, ensure_ascii=False).replace("\x7f", r"\u007f")
 
 
 def _say(found: Imported, kept: Sequence[str]) -> None:
@@ -235,7 +248,7 @@ def _parsed(file: Path, text: str) -> object:
     except ImportError as error:
         raise UsageError(
             f"{file} is no plain JSON, and JSON5 needs a package that is not installed",
-            hint="pip install 'subagents[openclaw]'",
+            hint=extra_command("openclaw"),
         ) from error
 
 

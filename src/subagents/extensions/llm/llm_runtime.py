@@ -55,6 +55,7 @@ from subagents.extensions.llm.llm_options import (
     scoped,
     thinking_level,
 )
+from subagents.installation import extra_command
 from subagents.ports import Runtime
 from subagents.runtimes.output.output_items import ALIVE
 from subagents.runtimes.output.terminal_text import line_items
@@ -199,8 +200,8 @@ class LlmDialect:
         provider, model = named_model(opening.model, options)
         if not all(map(_is_installed, (PACKAGE, MODULES[provider]))):
             raise UsageError(
-                f'runtime "{NAME}" needs more packages for {provider}: pip install '
-                f'"subagents[{provider.partition("-")[0]}]", into {sys.prefix}'
+                f'runtime "{NAME}" needs more packages for {provider}: '
+                f"{extra_command(provider.partition('-')[0])}"
             )
         daemon = {n: v for n, v in os.environ.items() if n not in opening.withheld}
         environ = {**daemon, **options.env, **dict.fromkeys(opening.given, "given")}

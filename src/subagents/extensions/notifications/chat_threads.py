@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from subagents.client.transport import Connection, Gone, request
 from subagents.domain.run.run import Request, Run
 from subagents.domain.run.values import RequestId, RunId, replace
 from subagents.durable_files import replace_file
@@ -301,22 +302,22 @@ class OwnApi:
         return self._post(f"threads/{thread}/messages", {"text": text, "messageId": message_id})
 
     def _post(self, path: str, body: Mapping[str, str]) -> Taken:
-        import httpx2  # noqa: PLC0415  100 ms, for those that have a room
-
-        transport = httpx2.HTTPTransport(uds=str(self._socket))
+        connection = Connection(self._socket)
         try:
-            with httpx2.Client(transport=transport, base_url="http://daemon/v1/") as client:
-                answer = client.post(path, json=body, timeout=ANSWER_S_MAX)
-        except httpx2.HTTPError as error:
+            sent = request("POST", f"/v1/{path}", {}, msgspec.json.encode(body))
+            answer, content = connection.exchange(sent, timeout_s=ANSWER_S_MAX)
+        except Gone as error:
             raise ReceiverUnavailable(f"the daemon: {error}") from error
-        if answer.is_success:
+        finally:
+            connection.close()
+        if 200 <= answer.status < 300:
             return Taken()
         try:
-            document = msgspec.json.decode(answer.content, type=dict[str, object])
+            document = msgspec.json.decode(content, type=dict[str, object])
         except (msgspec.DecodeError, UnicodeDecodeError):
             document = {}
-        problem = str(document.get("message") or f"the daemon answered {answer.status_code}")
-        if document.get("retryable") is True or answer.status_code >= 500:
+        problem = str(document.get("message") or f"the daemon answered {answer.status}")
+        if document.get("retryable") is True or answer.status >= 500:
             raise ReceiverUnavailable(problem)
         return Taken(problem)
 

@@ -12,6 +12,7 @@ import msgspec
 from subagents.domain.run.secret_reference import PREFIX
 from subagents.errors import SubagentsError
 from subagents.followers.journal_export import ReceiverRefused, ReceiverUnavailable
+from subagents.installation import extra_command
 from subagents.text import one_line
 
 if TYPE_CHECKING:
@@ -165,8 +166,12 @@ class MatrixRoom:
         query: Mapping[str, str] | None = None,
         wait_s: float = 0.0,
     ) -> Document:
-        import httpx2  # noqa: PLC0415  100 ms, for those that have a room
-
+        try:
+            import httpx2  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise ReceiverUnavailable(
+                f"{self.where} needs httpx2: {extra_command('notify')}"
+            ) from error
         if self._client is None:
             self._client = httpx2.Client(follow_redirects=False)
         try:

@@ -15,6 +15,7 @@ from subagents.domain.run.secret_reference import PREFIX
 from subagents.errors import SubagentsError
 from subagents.extensions.notifications.notifier import Channel, Notification
 from subagents.followers.journal_export import ReceiverUnavailable
+from subagents.installation import extra_command
 from subagents.text import one_line
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class AppriseService:
             import apprise  # noqa: PLC0415 - an extra
         except ImportError as error:
             raise ReceiverUnavailable(
-                f"{self.where} needs Apprise: install subagents[notify]"
+                f"{self.where} needs Apprise: {extra_command('notify')}"
             ) from error
         url = self._url
         if url.startswith(PREFIX):

@@ -17,11 +17,10 @@ Only the user's own configuration is asked, never a project's: see ``wiring``.
 
 import hashlib
 import hmac
-import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -30,6 +29,7 @@ import msgspec
 from subagents.api.answers.run_building import shown
 from subagents.api.wire.run_answers import Outcome
 from subagents.api.wire.wire_struct import Time, WireStruct
+from subagents.client.transport import NotHttp
 from subagents.config.settings import AgentCourier, Settings
 from subagents.domain.run.outcome import (
     Delivered,
@@ -40,23 +40,20 @@ from subagents.domain.run.outcome import (
 from subagents.domain.run.run import Message, Run
 from subagents.domain.run.values import SessionKey, agent_of
 from subagents.extensions.notifications.webhook_addresses import addresses_of
+from subagents.extensions.notifications.webhook_request import (
+    ANSWER_BYTES_MAX,
+    Answered,
+    Url,
+    post,
+)
 from subagents.text import one_line
 from subagents.version import __version__
-
-if TYPE_CHECKING:
-    import httpx2
 
 SIGNATURE: Final = "X-Subagents-Signature"
 TIMESTAMP: Final = "X-Subagents-Timestamp"
 AGAIN: Final = frozenset({408, 409, 425, 429})
 """Refusals that another try can turn."""
 RETRY_AFTER_MS_MAX: Final = 3_600_000
-CONNECT_S: Final = 5.0
-"""One of several addresses that does not answer is left for the next after so long."""
-ANSWER_BYTES_MAX: Final = 2_000
-"""The beginning of what it answered is kept as the error of a failed try."""
-
-_PORTS: Final = {"http": 80, "https": 443}
 
 
 class WebhookCourier:
@@ -143,113 +140,84 @@ def signed(secret: str, body: bytes, *, at_s: int) -> dict[str, str]:
 async def _post(
     section: AgentCourier, body: bytes, headers: Mapping[str, str], key: str
 ) -> DeliveryOutcome:
-    import httpx2  # noqa: PLC0415  100 ms, for those that have a webhook
-
     given = section.webhook or ""
     where = _origin(given)
     try:
-        url = httpx2.URL(given)
-        proxy = _proxy_of(url.scheme, url.host)
-        targets = [url] if section.webhook_link_local else await _targets(url, proxy)
-        sent = {
-            "Content-Type": "application/json",
-            "Accept-Encoding": "identity",
-            "User-Agent": f"subagents/{__version__}",
-            "Host": url.netloc.decode("ascii"),
-            **headers,
-        }
-        # To the address that was checked, with the certificate of the name.
-        extensions = {"sni_hostname": url.raw_host.decode("ascii")}
-        # The environment's proxy and certificates count, but what was looked up is not again.
-        async with httpx2.AsyncClient(
-            follow_redirects=False, trust_env=False, proxy=proxy, verify=_certificates()
-        ) as client:
-            while True:
-                target = targets.pop(0)
-                # Its whole time is kept by whoever cancels this.
-                limit = httpx2.Timeout(None, connect=CONNECT_S if targets else None)
-                try:
-                    async with client.stream(
-                        *("POST", target),
-                        content=body,
-                        headers=sent,
-                        extensions=extensions,
-                        timeout=limit,
-                    ) as answer:
-                        return await _outcome(where, answer)
-                except (httpx2.ConnectError, httpx2.ConnectTimeout):
-                    if not targets:
-                        raise
-    except httpx2.HTTPError as error:
-        # Not their texts alone: some are empty.
-        text = f"{where}: {type(error).__name__}: {error}".rstrip(": ")
-        return DeliveryFailed(retryable=True, error=text)
-    except httpx2.InvalidURL as error:
+        url = Url.read(given)
+    except ValueError as error:
         return DeliveryFailed(retryable=False, error=f"webhook is no address: {error}")
+    sent = {
+        "Accept-Encoding": "identity",
+        "User-Agent": f"subagents/{__version__}",
+        **headers,
+    }
+    try:
+        # The environment's proxy and certificates count, but what was looked up is not again.
+        proxy = _proxy_of(url)
+        is_any = section.webhook_link_local
+        addresses = (url.host,) if is_any and proxy is None else await _addresses(url, proxy)
+        # Its whole time is kept by whoever cancels this.
+        answer = await post(url, body, sent, addresses=addresses, proxy=proxy)
     except LinkLocal as error:
         text = f"{where} is at {error}, which no webhook reaches unless {key} = true"
         return DeliveryFailed(retryable=False, error=text)
+    except NotHttp:
+        return DeliveryFailed(retryable=True, error=f"{where}: what answers speaks no HTTP")
     except OSError as error:
-        return DeliveryFailed(retryable=True, error=f"{where}: {error.strerror or error}")
+        # Not their texts alone: some are empty.
+        text = error.strerror or str(error) or type(error).__name__
+        return DeliveryFailed(retryable=True, error=f"{where}: {one_line(text)}")
+    return _outcome(where, answer)
 
 
 class LinkLocal(Exception):
     """All that a webhook's host stands for is refused; the message completes ``HOST is at …``."""
 
 
-async def _targets(url: "httpx2.URL", proxy: str | None) -> "list[httpx2.URL]":
-    """The addresses of a URL's host, in the order to try; its own name where a proxy looks it up.
+async def _addresses(url: Url, proxy: Url | None) -> Sequence[str]:
+    """The addresses of a URL's host, in the order to try; of no use where a proxy looks it up.
 
     Raises:
         LinkLocal: None of them may be reached, or its proxy could choose one that may not.
         OSError: It has none.
     """
     try:
-        found = await addresses_of(url.host, url.port or _PORTS[url.scheme])
+        found = await addresses_of(url.host, url.port)
     except OSError:
         if proxy is None:
             raise
-        return [url]  # a name that only the proxy knows
+        return ()  # a name that only the proxy knows
     if found.refused and not (found.allowed and proxy is None):
         raise LinkLocal(f"{found.refused[0]}, a link-local or cloud metadata address")
-    return [url] if proxy is not None else [url.copy_with(host=each) for each in found.allowed]
+    return found.allowed
 
 
-def _certificates() -> ssl.SSLContext:
-    import httpx2  # noqa: PLC0415
+def _proxy_of(url: Url) -> Url | None:
+    """The proxy that the environment names for a host.
 
-    return httpx2.create_ssl_context(trust_env=True)
-
-
-def _proxy_of(scheme: str, host: str) -> str | None:
-    """The proxy that the environment names for a host."""
-    if proxy_bypass(host):
-        return None
+    Raises:
+        OSError: It is none of HTTP.
+    """
     found = getproxies()
-    return found.get(scheme) or found.get("all")
+    text = found.get(url.scheme) or found.get("all")
+    if not text or proxy_bypass(url.host):
+        return None
+    try:
+        return Url.read(text if "://" in text else f"http://{text}")
+    except ValueError as error:
+        raise OSError(f"its proxy cannot be asked: {error}") from error
 
 
-async def _outcome(where: str, answer: "httpx2.Response") -> DeliveryOutcome:
-    status = answer.status_code
-    if 200 <= status < 300:
+def _outcome(where: str, answer: Answered) -> DeliveryOutcome:
+    if 200 <= answer.status < 300:
         return Delivered(path=DeliveryPath.DIRECT)
-    text = await _beginning(answer)
-    error = f"{where} answered {status}{f': {text}' if text else ''}"
-    is_for_now = status in AGAIN or status >= 500
+    text = one_line(answer.body.decode(errors="replace"), ANSWER_BYTES_MAX)
+    error = f"{where} answered {answer.status}{f': {text}' if text else ''}"
+    is_for_now = answer.status in AGAIN or answer.status >= 500
     wait_ms = retry_after_ms(answer.headers.get("retry-after"), now_s=time.time())
     return DeliveryFailed(
         retryable=is_for_now, error=error, retry_after_ms=wait_ms if is_for_now else None
     )
-
-
-async def _beginning(answer: "httpx2.Response") -> str:
-    body = bytearray()
-    # As it comes: what a few bytes decompress to has no bound.
-    async for chunk in answer.aiter_raw():
-        body += chunk
-        if len(body) >= ANSWER_BYTES_MAX:
-            break
-    return one_line(bytes(body[:ANSWER_BYTES_MAX]).decode(errors="replace"), ANSWER_BYTES_MAX)
 
 
 def retry_after_ms(text: str | None, *, now_s: float) -> int | None:

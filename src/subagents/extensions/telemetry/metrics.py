@@ -7,11 +7,12 @@ performance records, not here. Labels are bounded: agents beyond ``counters.AGEN
 Every metric stands in one place, ``FAMILIES``, with its meaning; docs/operations.md has the table.
 """
 
-import importlib
+import itertools
+import math
 import platform
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -25,10 +26,10 @@ from subagents.domain.run.run import OVER, Phase
 from subagents.engine.records.counters import Histogram
 from subagents.ports import Audience
 
-if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric
-
 PREFIX: Final = "subagents_"
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+ESCAPED: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
+"""What stands in the value of a label for what would end it."""
 
 Labels = tuple[str, ...]
 Samples = Iterable[tuple[Labels, float]]
@@ -194,80 +195,58 @@ async def metrics(request: Request) -> Response:
     services = services_of(request)
     require_operator(Caller.of(request), "metrics")
     query_of(request, ())
-    await services.off_loop(_load_library)
     scrape = Scrape(
         unread=await services.engine.queries.unread_total(),
         database_bytes=await services.off_loop(services.database.size_bytes),
     )
     # Read here, where nothing changes meanwhile; written down elsewhere.
-    found = list(families(services, scrape))
-    text, content_type = await services.off_loop(lambda: _exposed(found))
-    return Response(text, headers={"content-type": content_type})
+    found = [(family, list(lines)) for family, lines in _read(services, scrape)]
+    text = await services.off_loop(lambda: exposed(found))
+    return Response(text, headers={"content-type": CONTENT_TYPE})
 
 
-def _load_library() -> None:
-    """A tenth of a second, and most daemons are never scraped: once, when somebody does."""
-    importlib.import_module("prometheus_client.exposition")
+class Line(NamedTuple):
+    """A sample as it is written; ``suffix`` goes behind the metric's name."""
+
+    labels: Labels
+    """The values of the metric's labels; behind them, for a bucket, what it holds at most."""
+    value: float
+    suffix: str = ""
 
 
-def _exposed(found: list["Metric"]) -> tuple[bytes, str]:
-    from prometheus_client.exposition import (  # noqa: PLC0415
-        CONTENT_TYPE_PLAIN_0_0_4,
-        generate_latest,
-    )
-    from prometheus_client.registry import CollectorRegistry  # noqa: PLC0415
-
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(Snapshot(found))
-    return generate_latest(registry), CONTENT_TYPE_PLAIN_0_0_4
-
-
-class Snapshot:
-    """A collector of what was read before."""
-
-    def __init__(self, found: list["Metric"]) -> None:
-        self._found = found
-
-    def collect(self) -> Iterable["Metric"]:
-        return self._found
-
-
-def families(services: Services, scrape: Scrape) -> Iterator["Metric"]:
-    """Every metric with its samples."""
-    from prometheus_client.metrics_core import (  # noqa: PLC0415
-        CounterMetricFamily,
-        GaugeMetricFamily,
-        HistogramMetricFamily,
-    )
-
+def _read(services: Services, scrape: Scrape) -> Iterator[tuple[Family, Iterable[Line]]]:
     for family, read in GAUGES.items():
-        gauge = GaugeMetricFamily(_name(family), family.text, labels=family.labels)
-        for labels, value in read(services, scrape):
-            gauge.add_metric(labels, value)
-        yield gauge
+        yield family, itertools.starmap(Line, read(services, scrape))
     for family, count in COUNTERS.items():
-        counter = CounterMetricFamily(_name(family), family.text, labels=family.labels)
-        for labels, value in count(services):
-            counter.add_metric(labels, value)
-        yield counter
+        yield family, itertools.starmap(Line, count(services))
     for family, measured in HISTOGRAMS.items():
-        histogram = HistogramMetricFamily(_name(family), family.text, labels=family.labels)
-        for labels, found in measured(services):
-            histogram.add_metric(labels, buckets=_buckets(found), sum_value=found.sum)
-        yield histogram
+        yield family, (line for labels, found in measured(services) for line in _of(labels, found))
 
 
-def _name(family: Family) -> str:
-    return f"{PREFIX}{family.name}"
+def _of(labels: Labels, found: Histogram) -> Iterator[Line]:
+    # Cumulative, as Prometheus wants them.
+    totals = [*itertools.accumulate(found.counts)]
+    for bound, total in zip((*found.bounds, math.inf), totals, strict=True):
+        yield Line((*labels, _number(bound)), total, "_bucket")
+    yield Line(labels, totals[-1], "_count")
+    yield Line(labels, found.sum, "_sum")
 
 
-def _buckets(found: Histogram) -> list[tuple[str, float]]:
-    """Cumulative, as Prometheus wants them."""
-    total, buckets = 0, []
-    for bound, count in zip((*found.bounds, float("inf")), found.counts, strict=True):
-        total += count
-        buckets.append(("+Inf" if bound == float("inf") else repr(float(bound)), float(total)))
-    return buckets
+def exposed(found: Iterable[tuple[Family, Sequence[Line]]]) -> str:
+    """The metrics in Prometheus' text format."""
+    written = []
+    for family, lines in found:
+        name = f"{PREFIX}{family.name}{'_total' * (family.kind == 'counter')}"
+        written += [f"# HELP {name} {family.text}", f"# TYPE {name} {family.kind}"]
+        for labels, value, suffix in lines:
+            named = zip((*family.labels, "le"), labels, strict=False)
+            pairs = ",".join(f'{key}="{each.translate(ESCAPED)}"' for key, each in named)
+            written.append(f"{name}{suffix}{f'{{{pairs}}}' * bool(pairs)} {_number(value)}")
+    return "".join(f"{each}\n" for each in written)
+
+
+def _number(value: float) -> str:
+    return "+Inf" if value == math.inf else repr(float(value))
 
 
 OPERATIONS: Final = {("GET", "/metrics"): Operation(metrics, media=("text/plain",))}

@@ -25,6 +25,7 @@ from subagents.extensions.telemetry.telemetry_settings import Telemetry
 from subagents.extensions.telemetry.trace_ids import lineage, traceparent
 from subagents.followers.follower_host import FollowerHost
 from subagents.followers.journal_export import RETRY_FIRST_S, JournalExport, ReceiverRefused
+from subagents.installation import extra_command
 from subagents.ports import Audience, Batch, Exporter, FeedEntry, Store, readable
 from subagents.version import __version__
 
@@ -208,7 +209,7 @@ def followers(host: FollowerHost) -> list[Exporter]:
     except ImportError as error:
         raise ConfigError(
             f"telemetry.otlp_endpoint is set, but {error.name} is not installed",
-            hint="install subagents[otel], or remove telemetry.otlp_endpoint",
+            hint=f"{extra_command('otel')}, or remove telemetry.otlp_endpoint",
             details={"keys": ["telemetry.otlp_endpoint"]},
         ) from error
 

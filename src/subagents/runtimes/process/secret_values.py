@@ -28,6 +28,7 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.secret_reference import referenced
 from subagents.domain.run.values import RunId
 from subagents.errors import RuntimeUnavailable, SubagentsError, UsageError
+from subagents.installation import extra_command
 from subagents.ports import OffLoop
 from subagents.text import one_line
 
@@ -176,7 +177,7 @@ def last_words(stderr: bytes) -> str:
 
 
 def _ways_out(name: str, *, has_keyring: bool = True) -> str:
-    keyring = f"store it: subagents secret set {name}" if has_keyring else "install that"
+    keyring = f"store it: subagents secret set {name}" if has_keyring else extra_command("keyring")
     return f'{keyring}, or set secrets.{name}.command = ["pass", "show", "…"] in subagents.toml'
 
 

@@ -7,6 +7,7 @@ from subagents.config.paths import Paths
 from subagents.config.settings import Settings
 from subagents.config.user_config import UserConfig
 from subagents.errors import ConfigError
+from subagents.installation import extra_command
 
 if TYPE_CHECKING:  # of an extra, and half a second to import
     from subagents.extensions.cluster.trust.trust_files import TrustFiles
@@ -51,6 +52,6 @@ def cluster_home(paths: Paths, *, store: str | None = None) -> ClusterHome:
     except ImportError as error:
         raise ConfigError(
             f"a cluster needs {error.name}, which is not installed",
-            hint="install subagents[cluster]",
+            hint=extra_command("cluster"),
         ) from error
     return ClusterHome(settings, TrustFiles(paths.cluster_dir), TrustTables(settings.daemon.store))

@@ -6,6 +6,7 @@ from subagents.config.paths import Paths
 from subagents.config.settings import DaemonSettings
 from subagents.errors import ConfigError
 from subagents.extensions.cluster.shared_store import Member, SharedStore
+from subagents.installation import extra_command
 from subagents.ports import Store
 
 LOCK: Final = "postgres.lock"
@@ -39,7 +40,7 @@ def postgres_store(paths: Paths, url: str, member: Member | None = None) -> Shar
     except ImportError as error:
         raise ConfigError(
             f"daemon.store is set, but {error.name} is not installed",
-            hint="install subagents[postgres], or remove daemon.store: the database is then a file"
+            hint=f"{extra_command('postgres')}, or remove daemon.store: the database is then a file"
             " in the state directory",
             details={"keys": ["daemon.store"]},
         ) from error

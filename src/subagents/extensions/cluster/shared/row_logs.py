@@ -17,6 +17,7 @@ from subagents.extensions.cluster.shared.transcript_rows import TranscriptRows
 from subagents.extensions.cluster.shared_store import SharedStore
 from subagents.extensions.cluster.trust.sealing import Seal
 from subagents.extensions.cluster.trust.trust_files import TrustFiles
+from subagents.installation import extra_command
 from subagents.node import RunLogs
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _objects(url: str) -> "StoredObjects":
     except ImportError as error:
         raise ConfigError(
             f"cluster.objects is set, but {error.name} is not installed",
-            hint="install subagents[objects], or remove cluster.objects",
+            hint=f"{extra_command('objects')}, or remove cluster.objects",
             details={"keys": ["cluster.objects"]},
         ) from error
     return StoredObjects(url)
