@@ -78,7 +78,7 @@ class Key(msgspec.Struct, frozen=True):
     is_secret: bool = False
     """Its value is never shown in a message."""
     is_hidden: bool = False
-    """Nor is it in `config show`."""
+    """Nor is it in `config`."""
 
     @property
     def allowed(self) -> str:

@@ -2,7 +2,7 @@
 
 Each layer is checked by itself before it is merged, so that a message names the file or variable
 that is wrong. Tables merge key by key; lists and values replace. Where each value came from is
-kept, for `config show --origin`. For agents a project's file counts only where it narrows
+kept, for `config --origin`. For agents a project's file counts only where it narrows
 (`Config.for_agents`, `trust`).
 """
 
@@ -64,7 +64,7 @@ HIDDEN: Final = "(hidden)"
 
 
 class Leaf(msgspec.Struct, frozen=True):
-    """One effective value, for `config show`."""
+    """One effective value, for `config`."""
 
     key: str
     value: object
