@@ -53,32 +53,25 @@ def states(text: str) -> str:
     Raises:
         UsageError: Names the unknown one and lists what there is.
     """
-    names = [each.strip().replace(" ", "-").replace("_", "-") for each in text.split(",")]
-    for name in names:
-        if name not in SHOWN:
-            raise UsageError(
-                f"there is no state {name!r}",
-                hint=f"states: {', '.join(SHOWN)}",
-                details={"field": "state"},
-            )
-    return ",".join(names).replace("-", "_")
+    plain = text.replace(" ", "-").replace("_", "-").replace(",-", ",")
+    return _known(plain, "state", SHOWN, f"states: {', '.join(SHOWN)}").replace("-", "_")
 
 
 def phases(text: str) -> str:
-    """Check a comma-separated list of phases, and of other words that a list shows as a state.
+    """Check a comma-separated list of phases, and of other words that answers have of a state.
 
     Raises:
         UsageError: Names the unknown one and lists what there is.
     """
+    others = ", ".join(STATES[len(PHASES) :])
+    return _known(text, "phase", STATES, f"phases: {', '.join(PHASES)}; other states: {others}")
+
+
+def _known(text: str, kind: str, known: Sequence[str], hint: str) -> str:
     names = [name.strip() for name in text.split(",")]
     for name in names:
-        if name not in STATES:
-            raise UsageError(
-                f"there is no phase {name!r}",
-                hint=f"phases: {', '.join(PHASES)}; other states: "
-                f"{', '.join(STATES[len(PHASES) :])}",
-                details={"field": "phase"},
-            )
+        if name not in known:
+            raise UsageError(f"there is no {kind} {name!r}", hint=hint, details={"field": kind})
     return ",".join(names)
 
 

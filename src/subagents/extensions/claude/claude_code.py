@@ -42,8 +42,8 @@ from subagents.extensions.conversation.dialect import (
     Opening,
     ProgramPlaces,
 )
+from subagents.extensions.conversation.program_version import has_option
 from subagents.ports import Runtime, UsualProvider
-from subagents.runtimes.process.program_version import has_option
 from subagents.runtimes.runtime_plugins import RuntimeHost
 
 SERVERS: Final = "mcp.json"

@@ -26,8 +26,8 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from subagents.errors import ConfigError, UsageError
+from subagents.extensions.conversation.program_version import check_version
 from subagents.runtimes.process.environment import program
-from subagents.runtimes.process.program_version import check_version
 from subagents.runtimes.runtime_options import ConversationOptions, parsed
 
 NAME: Final = "claude-code"

@@ -44,10 +44,10 @@ from subagents.extensions.conversation.jsonrpc import (
     Response,
     Unreadable,
 )
+from subagents.extensions.conversation.program_version import check_version
 from subagents.ports import Runtime, UsualProvider
 from subagents.runtimes.process.environment import program
 from subagents.runtimes.process.processes import Marker
-from subagents.runtimes.process.program_version import check_version
 from subagents.runtimes.runtime_plugins import RuntimeHost
 from subagents.version import __version__
 

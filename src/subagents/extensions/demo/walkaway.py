@@ -27,12 +27,12 @@ from subagents.client.daemon_start import answers, ensure_daemon
 from subagents.config.programs.program_catalog import Found, Installed, detect
 from subagents.domain.run.spec import Artifact, Contract, RunSpec
 from subagents.errors import EXIT_FAILED, EXIT_OK, SubagentsError, Unavailable, UsageError
+from subagents.extensions.conversation.program_version import version_of
 from subagents.extensions.demo import walkaway_worker
 from subagents.extensions.demo.demo_checks import Finding
 from subagents.extensions.demo.demo_fleet import DemoDirectory
 from subagents.extensions.demo.demo_stage import STOP_S, Voice, await_end, interruptible, own_daemon
 from subagents.process_identity import start_of
-from subagents.runtimes.process.program_version import version_of
 from subagents.text import one_line
 
 WORKERS: Final = 2

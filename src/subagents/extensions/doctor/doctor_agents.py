@@ -28,10 +28,15 @@ from subagents.config.programs.versions_seen import Standing, number_in, standin
 from subagents.config.settings import Agent
 from subagents.domain.run.shell_variables import is_of_provider
 from subagents.errors import ConfigError, Forbidden
+from subagents.extensions.conversation.program_version import (
+    NUMBER,
+    VERSION_S,
+    output_of,
+    version_of,
+)
 from subagents.extensions.doctor.codex_servers import COMMAND, codex_servers
 from subagents.installation import extra_command
 from subagents.ports import Greeted, Runtime, abilities_of
-from subagents.runtimes.process.program_version import NUMBER, VERSION_S, output_of, version_of
 
 GREETING_S: Final = 30.0
 AT_ONCE: Final = 4

@@ -42,8 +42,8 @@ from subagents.errors import (
     SubagentsError,
     UsageError,
 )
+from subagents.extensions.conversation.program_version import version_of
 from subagents.ports import Runtime, abilities_of
-from subagents.runtimes.process.program_version import version_of
 from subagents.text import one_line
 
 SIGNS: Final = {ProbeVerdict.PROVEN: "✔", ProbeVerdict.OPEN: "!", ProbeVerdict.BROKEN: "✖"}

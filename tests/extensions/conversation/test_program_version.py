@@ -6,7 +6,7 @@ import pytest
 
 from subagents.config.programs.versions_seen import versions_seen
 from subagents.errors import UsageError
-from subagents.runtimes.process.program_version import check_version, has_option
+from subagents.extensions.conversation.program_version import check_version, has_option
 
 PATTERN = r"codex-cli (\d+\.\d+\.\d+)"
 
