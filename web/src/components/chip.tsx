@@ -19,11 +19,11 @@ export function StateChip({ run }: { run: Standing & { runId?: string; cancelAt?
 
 /** A word of the wire as a chip; `text` stands in its place where more is to be said. */
 export function WordChip({ word, text }: { word: string; text?: string }) {
-  const { shape, hue } = named(word);
+  const { word: shown, shape, hue } = named(word);
   return (
     <span className={`chip ${hue}`}>
       <ShapeMark shape={shape} />
-      <span>{text ?? word}</span>
+      <span>{text ?? shown}</span>
     </span>
   );
 }

@@ -45,7 +45,7 @@ export default function RunsPage() {
   const query: RunsQuery = {
     ...asked(wanted),
     roots: !isFlat && !("tree" in asked(wanted)),
-    ...(hidesEnded && !("phase" in asked(wanted)) ? { phase: "waiting,queued,spawning,running,ending,verifying,retry_wait" } : {}),
+    ...(hidesEnded && !["state", "phase"].some((each) => each in asked(wanted)) ? { state: "waiting,working,needs_you" } : {}),
     sort,
     limit: PAGE,
   };
@@ -95,7 +95,7 @@ export default function RunsPage() {
           <input
             ref={field}
             value={filter}
-            placeholder="outcome:error  agent:codex  tag:release  or words"
+            placeholder="state:failed  agent:codex  tag:release  or words"
             onChange={(event) => put("q", event.target.value)}
             autoComplete="off"
           />

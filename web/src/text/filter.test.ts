@@ -9,6 +9,10 @@ test("named words become parameters, the rest is text", () => {
   });
 });
 
+test("a state is asked for as the page shows it", () => {
+  expect(asked('state:"needs you" state:failed')).toEqual({ state: "needs_you,failed" });
+});
+
 test("an empty filter asks for everything", () => {
   expect(asked("  ")).toEqual({});
 });

@@ -7,7 +7,7 @@ test("many of one state are one group, a failure among them stays by itself", ()
   const nodes = [...Array(9).fill(ended("ok")), ended("error"), ...Array(3).fill(ended("cancelled"))];
   expect(folded(nodes, () => true).map((each) => [each.word, each.nodes.length])).toEqual([
     ["ok", 9],
-    ["error", 1],
+    ["failed", 1],
     ["cancelled", 1],
     ["cancelled", 1],
     ["cancelled", 1],

@@ -18,7 +18,7 @@ test("siblings of one state with the same edges are one box, a failure stays by 
   expect(boxes.map((each) => [each.word, each.nodes.length])).toEqual([
     ["ok", 1],
     ["ok", 4],
-    ["error", 1],
+    ["failed", 1],
     ["waiting", 1],
   ]);
   expect(links).toHaveLength(4);

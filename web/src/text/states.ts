@@ -19,21 +19,28 @@ export type Shape =
 export type Hue = "you" | "work" | "idle" | "ok" | "bad";
 export type State = { word: string; shape: Shape; hue: Hue };
 
-const STATES: Record<string, [Shape, Hue]> = {
-  asks: ["bubble", "you"],
-  blocked: ["diamond", "you"],
-  running: ["ring", "work"],
-  verifying: ["dashedTick", "work"],
-  queued: ["lines", "idle"],
+/** By the words of the wire: shape, hue, and which of six words is shown where it is another one. */
+const STATES: Record<string, [Shape, Hue, string?]> = {
   waiting: ["dashed", "idle"],
-  retrying: ["turning", "idle"],
-  paused: ["bars", "idle"],
+  queued: ["lines", "idle", "waiting"],
+  retrying: ["turning", "idle", "waiting"],
+  retry_wait: ["turning", "idle", "waiting"],
+  paused: ["bars", "idle", "waiting"],
+  working: ["ring", "work"],
+  spawning: ["ring", "work", "working"],
+  running: ["ring", "work", "working"],
+  ending: ["ring", "work", "working"],
+  verifying: ["dashedTick", "work", "working"],
+  "needs you": ["bubble", "you"],
+  asks: ["bubble", "you", "needs you"],
+  blocked: ["diamond", "you", "needs you"],
   ok: ["tick", "ok"],
-  vacuous: ["wave", "you"],
-  partial: ["half", "you"],
-  error: ["cross", "bad"],
-  timeout: ["hands", "bad"],
-  lost: ["triangle", "bad"],
+  vacuous: ["wave", "you", "ok (vacuous)"],
+  failed: ["cross", "bad"],
+  partial: ["half", "bad", "failed"],
+  error: ["cross", "bad", "failed"],
+  timeout: ["hands", "bad", "failed"],
+  lost: ["triangle", "bad", "failed"],
   cancelled: ["slash", "idle"],
 };
 
@@ -61,19 +68,11 @@ export function stateOf(run: Standing): State {
   return named(run.runStatus ?? run.phase ?? "running");
 }
 
-/** The state that a word of the wire names. */
+/** The state that a word names, one of the wire or one that is shown. */
 export function named(word: string): State {
-  const [shape, hue] = STATES[ALIASES[word] ?? word] ?? ["ring", "idle"];
-  return { word, shape, hue };
+  const [shape, hue, shown] = STATES[word] ?? ["ring", "idle"];
+  return { word: shown ?? word, shape, hue };
 }
-
-/** Words of phases, for those that have no chip of their own. */
-const ALIASES: Record<string, string> = {
-  spawning: "running",
-  ending: "running",
-  retry_wait: "retrying",
-  failed: "error",
-};
 
 export const ACTIVE_PHASES = ["spawning", "running", "ending", "verifying"];
 export const WAITING_PHASES = ["waiting", "queued", "retry_wait"];
