@@ -37,16 +37,26 @@ def test_a_run_is_drawn_live_and_ends_with_its_result_and_summary(shared: Home) 
 
 
 @pytest.mark.requirement("cli:narrow-terminals")
-def test_at_80_columns_a_run_can_be_copied_and_its_state_and_age_be_read(shared: Home) -> None:
-    label = "a label that is far longer than any narrow terminal has room for"
+@pytest.mark.parametrize(
+    ("columns", "headers"),
+    [
+        (40, "RUN STATE LABEL"),
+        (60, "RUN STATE LABEL AGE NOW"),
+        (80, "RUN STATE LABEL AGENT TIME AGE NOW"),
+    ],
+)
+def test_on_a_narrow_terminal_what_tells_a_run_is_whole_and_the_rest_gives_way(
+    shared: Home, columns: int, headers: str
+) -> None:
+    label = f"a label {columns} that is far longer than any narrow terminal has room for"
     run_id = shared.spawn("exit 3", "--label", label)
     shared.cli("wait", run_id)
-    _, shown = on_terminal(shared, "list", env={"COLUMNS": "80", "NO_COLOR": "1"})
+    _, shown = on_terminal(shared, "list", env={"COLUMNS": str(columns), "NO_COLOR": "1"})
 
-    (row,) = [line for line in shown.splitlines() if "a label that" in line]
+    (row,) = [line for line in shown.splitlines() if f"a label {columns}" in line]
     assert row.split()[:2] == [run_id, "failed"]
-    assert "  command  " in row
-    assert max(map(len, shown.splitlines())) <= 80
+    assert shown.splitlines()[0].split() == headers.split()
+    assert max(map(len, shown.splitlines())) <= columns
 
 
 @pytest.mark.requirement("cli:colour")

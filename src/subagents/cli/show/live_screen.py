@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LINES_SPARE: Final = 2
 NUMBERS: Final = frozenset({"time", "tokens", "cost", "children", "seen"})
 RUN, STATE, SEEN, NOW = map(HEADERS.index, ("run", "state", "seen", "now"))
+SPARED: Final = ("run", "now", "seen", "time", "children", "cost", "tokens", "agent")
+"""Columns that give way on a narrow terminal, the last one first."""
 _styled = partial(styled, is_terminal=True)
 
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
@@ -147,7 +149,8 @@ class LiveTable(_Redrawn):
         widths = [
             max(cells_wide(row[index]) for row in [list(HEADERS), *rows]) for index in columns
         ]
-        cut = (columns.index(RUN), columns.index(NOW))
+        wanted = map(HEADERS.index, SPARED)
+        cut = [columns.index(each) for each in wanted if each in columns]
         given = squeezed(fitted(widths, cut, room), room)
         right = {at for at, index in enumerate(columns) if HEADERS[index] in NUMBERS}
         titles = [HEADERS[index].upper() for index in columns]

@@ -160,7 +160,7 @@ def _table(rows: "Sequence[RunRow]", now_ms: float) -> None:
         ["run", "state", "label", "agent", "time", "age", "now"],
         [_cells(row, now_ms) for row in rows],
         styles={1: 1},
-        cut=(2, 6),
+        cut=(2, 6, 5, 4, 3),
     )
 
 

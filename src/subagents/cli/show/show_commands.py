@@ -189,7 +189,7 @@ def _field(name: str, text: str | None) -> None:
     """One line, unless there is nothing to say."""
     if text:
         label = f"{name}:" if name else ""
-        output.line(f"  {label:<12}{one_line(text, chars_max=400)}")
+        output.hanging(f"  {label:<12}", one_line(text, chars_max=400))
 
 
 def _relative(run: RunLink) -> str:
