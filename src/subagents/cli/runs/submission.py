@@ -222,7 +222,7 @@ def _starts(run: "PlannedRun") -> str:
     lane = run.lane
     if lane.limit is not None:
         return lane.limit
-    return f"lane {lane.name}: {lane.ahead} ahead, {lane.used} of {lane.slots} slots taken"
+    return f"waits for a free slot: {lane.ahead} ahead, {lane.used} of {lane.slots} taken"
 
 
 def _most(found: "run_answers.DryRun") -> str:

@@ -319,7 +319,7 @@ class Grants:
         is_apart = shall_be_apart(spec, agent, found)
         if is_apart and spec.isolation is Isolation.WORKTREE:
             raise UsageError(
-                'isolation "worktree" cannot be had in a sandbox, where its repository is not seen',
+                'isolation "worktree" does not work in a sandbox, which hides the repository',
                 hint="leave isolation out: it works in the sandbox of its agent or requester",
                 details={"field": "isolation"},
             )

@@ -211,7 +211,7 @@ def unkept(access: Access, missing: str) -> Forbidden:
     """The refusal of an access that nothing here keeps a worker to."""
     if access.sees is not None:
         return Forbidden(
-            f'isolation "sandbox" (--isolation sandbox) cannot be had here: {missing}',
+            f'isolation "sandbox" (--isolation sandbox) does not work here: {missing}',
             guardrail="access",
             hint=INSTALL,
         )
