@@ -3,6 +3,7 @@
 python -m scripts.config_reference [--check]
 """
 
+import json
 import sys
 from typing import Final
 
@@ -40,7 +41,7 @@ def _default(key: Key) -> str:
         case int() | float():
             return f"`{key.default}`"
         case tuple():
-            return f"`{list(key.default)}`"
+            return f"`{json.dumps(key.default)}`"
         case _:
             return f'`"{key.default}"`'
 

@@ -86,7 +86,7 @@ class Extension(NamedTuple):
     parents: Mapping[str, str] = NOTHING
     """First words of commands, and what each is about."""
     renamed: Mapping[str, str] = NOTHING
-    """Names that its commands had, and what stands for each now: ``{"plan check": "plan run -n"}``.
+    """Other names of its commands, such as earlier ones: ``{"plan check": "plan run --dry-run"}``.
     """
     topics: Mapping[str, str] = NOTHING
     """``() → str``: texts of ``subagents help``, by their topic."""

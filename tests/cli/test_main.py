@@ -112,8 +112,8 @@ def test_a_command_of_an_earlier_version_is_still_taken(
 @pytest.mark.requirement("cli:renamed")
 def test_who_types_a_name_that_has_changed_is_told_the_new_one(shared: Home) -> None:
     with terminal(shared, "export") as screen:
-        screen.until("subagents export is now: subagents list --format csv")
-    assert "is now" not in shared.ok("export").err
+        screen.until("subagents export is: subagents list --format csv")
+    assert "export is" not in shared.ok("export").err
 
 
 @pytest.mark.requirement("cli:help")

@@ -60,7 +60,7 @@ RUN: Final = "RUN"
 COSTS: Final = {
     ("list",): Cost(81, 6_800, 1),
     ("list", "--json"): Cost(80, 6_600, 1),
-    ("status", RUN): Cost(81, 6_700, 2),
+    ("list", "--now", RUN): Cost(81, 6_850, 2),
     ("spawn", "true"): Cost(81, 7_900, 1),
     ("run", "true"): Cost(92, 8_400, 3),
     ("run", "true", "-l", "x", "--timeout", "5m", "--tag", "t"): Cost(95, 9_700, 3),

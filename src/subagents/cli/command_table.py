@@ -85,7 +85,6 @@ MEANT: Final = {
     "stop": "subagents cancel RUN ends a run; subagents down ends the daemon",
     "kill": "subagents cancel RUN",
     "rm": "subagents cancel RUN ends a run; ended runs are archived by themselves",
-    "cron": "subagents schedule add",
 }
 """Other such words, where it is not certain what they ask for."""
 RENAMED: Final = {
@@ -164,11 +163,13 @@ def renamed() -> Mapping[str, str]:
 
 def current(words: list[str]) -> tuple[list[str], str]:
     """The words with the present name of a command that was renamed, and the name it had."""
-    is_core = bool(words) and (words[0] in _core() or words[0] in CORE_PARENTS)
-    known = RENAMED if is_core or " ".join(words[:1]) in RENAMED else renamed()
+    first = words[0] if words else ""
+    # Of a command of the core none of an extension's is another name.
+    is_core = first in _core() or first in CORE_PARENTS
+    known = RENAMED if is_core or first in RENAMED else renamed()
     for count in (2, 1):
         name = " ".join(words[:count])
-        if len(words) >= count and name in known:
+        if name in known:
             return [*known[name].split(), *words[count:]], name
     return words, ""
 

@@ -65,7 +65,7 @@ def _up_to_date(arguments: list[str]) -> list[str]:
         from subagents.cli import output  # noqa: PLC0415  the overview needs none of it
 
         is_now = " ".join(now[: len(now) - len(words) + len(before.split())])
-        output.note(f"subagents {before} is now: subagents {is_now}")
+        output.note(f"subagents {before} is: subagents {is_now}")
     return now
 
 

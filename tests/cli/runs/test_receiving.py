@@ -61,7 +61,7 @@ def test_a_person_reads_a_line_for_each_message_and_a_worker_the_whole_texts(hom
     lines = {line.split()[2]: line.split() for line in shown.out.splitlines()[1:]}
     assert lines[run][1] == "ok"
     assert " ".join(lines[run][6:]) == "the first line"
-    assert lines[bad][1] == "error"
+    assert lines[bad][1] == "failed"
     assert " ".join(lines[bad][6:]) == "exit code 3"
     assert " ".join(lines[question][6:]) == "Which one? (a / b)"
     assert f"subagents answer {question}:q1 TEXT" in shown.err

@@ -73,7 +73,7 @@ def test_detached_it_prints_the_id_and_a_failed_end_has_its_exit_code(shared: Ho
     ("argv", "says"),
     [
         (("continue", "nobody", "x"), "no run"),
-        (("continue", "c3"), "task"),
+        (("continue", "c3", ""), "task"),
         (("interrupt", "c3"), "there is no turn to interrupt"),
         (("attach", "nobody"), "no run"),
     ],
@@ -99,7 +99,7 @@ def test_an_interrupted_run_is_partial_and_can_be_gone_on_with(shared: Home) -> 
 
     assert said.out == f"{run_id}: interrupting\n"
     assert (waited.code, waited.out) == (5, "so far\n")
-    assert "interrupted by agent:main:main: wrong branch" in why
+    assert "interrupted by main: wrong branch" in why
     assert more.out == "the right one\n"
 
 
@@ -112,7 +112,7 @@ def test_lines_from_a_pipe_are_messages_and_its_end_waits_for_the_work(shared: H
 
     lines = done.out.splitlines()
     assert any(line.endswith("  at work") for line in lines)
-    assert any(line.endswith("> task from agent:main:main: and now?") for line in lines)
+    assert any(line.endswith("> task from main: and now?") for line in lines)
     assert lines[-1].endswith("run ended: ok")
     assert f"continues the session of {first}" in done.err
     assert quiet.out == ""
@@ -146,7 +146,7 @@ def test_on_a_terminal_messages_go_into_the_turn_and_over_to_the_next_run(shared
     with terminal(shared, "continue", "t1") as screen:
         screen.until("› ", "at work")
         screen.type("use the other branch\r")
-        screen.until("t1 is at work and has the message (steered)", "message from agent:main:main")
+        screen.until("t1 is at work and has the message (steered)", "message from main")
         screen.type("/interrupt\r")
         screen.until(f"{first}: interrupting", "run ended: partial (interrupted)")
         screen.type("go on please\r")
@@ -180,6 +180,6 @@ def test_who_is_attached_follows_a_run_that_somebody_else_started(shared: Home) 
     with terminal(shared, "continue", "t3") as screen:
         screen.until("run ended: ok")
         shared.ok("continue", "t3", "said elsewhere")
-        screen.until("task from agent:main:main: said elsewhere", "  said elsewhere")
+        screen.until("task from main: said elsewhere", "  said elsewhere")
         screen.type("\x04")
         assert screen.code() == 0

@@ -74,9 +74,9 @@ def test_a_list_too_long_to_count_says_that_there_is_more(
         say_hidden(page)
 
     assert capsys.readouterr().err.splitlines() == [
-        "50 of more than 1,000: --offset, --limit",
+        f"50 of more than 1,000 runs{run_list.MORE}",
         "more than 1000 archived runs not shown: --archived",
-        "2 more: --offset, --limit",
+        f"2 more runs{run_list.MORE}",
         "1 archived run not shown: --archived",
     ]
 

@@ -135,7 +135,7 @@ BRIEF_AND_WHOLE: list[tuple[e.Event, str, tuple[LineType, str] | None]] = [
     (
         spawned(),
         'spawned by main for agent "worker"',
-        (LineType.USER, "task from agent:main:main: do it"),
+        (LineType.USER, "task from main: do it"),
     ),
     (
         e.AttemptStarted(at_ms=1, attempt=1, turn=2, pid=7),
@@ -274,7 +274,7 @@ def test_the_event_that_ends_the_run_says_so_in_its_own_line() -> None:
     found = [line for line in lines(Life.begin().start().result("done").exit()) if line]
 
     assert [(line.type, line.text) for line in found] == [
-        (LineType.USER, "task from agent:main:main: do it"),
+        (LineType.USER, "task from main: do it"),
         (LineType.SYSTEM, "attempt 1 started"),
         (LineType.SYSTEM, "attempt 1 exited with code 0 — run ended: ok"),
     ]

@@ -105,7 +105,7 @@ def test_lines_are_numbered_and_have_their_time_type_and_attempt(tmp_path: Path)
         assert {line.attempt for line in found} == {1}
         assert all(a.ts <= b.ts for a, b in pairwise(found))
         assert found[0].type is LineType.USER
-        assert found[0].text == "task from agent:main:main: do quick"
+        assert found[0].text == "task from main: do quick"
         assert found[-1].text == "attempt 1 exited with code 0 — run ended: ok"
 
     in_world(tmp_path, scenario)

@@ -76,7 +76,7 @@ def test_a_failure_says_why_and_that_it_was_the_last(place: Place) -> None:
     place.notifier().catch_up()
 
     (seen,) = place.channel.seen
-    assert seen.title.endswith(": error")
+    assert seen.title.endswith(" failed")
     assert "subagents why r-0000000001" in seen.body
     assert "nothing else is at work" in seen.body
 
@@ -85,12 +85,12 @@ def test_a_failure_says_why_and_that_it_was_the_last(place: Place) -> None:
 @pytest.mark.parametrize(
     ("end", "titles"),
     [
-        (lambda life: life.result("bad").exit(3), ["job: error"]),
-        (lambda life: life.result("a").result("b").exit(3), ["job: error"]),
-        (lambda life: life.result("bad").exit(signal=9), ["job: error"]),
-        (lambda life: life.exit(3), ["job: error"]),
+        (lambda life: life.result("bad").exit(3), ["job failed"]),
+        (lambda life: life.result("a").result("b").exit(3), ["job failed"]),
+        (lambda life: life.result("bad").exit(signal=9), ["job failed"]),
+        (lambda life: life.exit(3), ["job failed"]),
         (lambda life: life.result("so far").cancel().exit(signal=15), ["All done"]),
-        (lambda life: life.result("bad").exit(3).result("late"), ["job: error"]),
+        (lambda life: life.result("bad").exit(3).result("late"), ["job failed"]),
         (lambda life: life.result("fine").exit(0), ["All done"]),
         (lambda life: life.result("a").result("b").exit(0), ["All done"]),
     ],

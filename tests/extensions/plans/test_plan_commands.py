@@ -33,7 +33,7 @@ def test_a_plan_ends_with_a_summary_and_what_failed_is_retried_by_its_name(share
     assert done.code == 5
     assert "built for me" in done.out
     assert "plan release (r-" in done.err
-    assert "1 of 3 ok, 2 error · " in done.err
+    assert "1 of 3 ok, 2 failed · " in done.err
     assert "to start again what failed: subagents plan retry r-" in done.err
 
     shown = shared.ok("plan", "show", "release").out

@@ -208,8 +208,8 @@ def test_a_large_map_says_in_few_lines_how_it_goes(
     said = done.err.splitlines()
     assert len(said) <= lines_max
     assert f"{items} runs accepted; to see each: subagents plan show r-" in said[0]
-    assert any("7: error" in line for line in said)
-    assert f"{items - 1} of {items} ok, 1 error" in done.err
+    assert any("7: failed" in line for line in said)
+    assert f"{items - 1} of {items} ok, 1 failed" in done.err
     assert f"{items - 1} runs ended ok" in done.err
 
 

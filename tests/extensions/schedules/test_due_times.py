@@ -70,7 +70,7 @@ def test_expressions_aliases_and_lengths_say_when(
         ("*/45 * * * *", "0,45 * * * *", "At minutes 0 and 45 of every hour"),
         ("0 */5 * * *", "0 0,5,10,15,20 * * *", "At minute 0 past hours 0, 5, 10, 15, and 20"),
         ("3/40 * * * *", "3,43 * * * *", "At minutes 3 and 43 of every hour"),
-        ("*/20 * * * *", "0,20,40 * * * *", "Every 20th minute of every hour"),
+        ("*/20 * * * *", "0,20,40 * * * *", "Every 20 minutes"),
         ("0 9-17/2 * * *", "0 9,11,13,15,17 * * *", None),
     ],
 )

@@ -52,7 +52,7 @@ def test_a_scheduled_run_that_breaks_its_contract_is_not_ok(
     run_id = prepared.ok("schedule", "run-now", "checked").out.strip()
     done = prepared.cli("wait", run_id)
     assert done.code == 6
-    assert "verification_failed" in done.err + done.out
+    assert "its contract is not met" in done.err + done.out
     assert why in done.err + done.out
     (work,) = prepared.ok("schedule", "show", "checked", "--json").rows("runs")
     assert len(work["checks"]) == 1

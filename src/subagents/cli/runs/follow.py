@@ -428,7 +428,7 @@ def print_ends(
         output.note(f"{render.icon('ok')} {counted(good, 'run')} ended ok")
     for pending in waited.pending:
         why = f" ({one_line(pending.why, output.CELL_CHARS_MAX)})" if pending.why else ""
-        output.note(f"… {pending.label or pending.run_id}: {pending.phase}{why}")
+        output.note(f"… {pending.label or pending.run_id}: {render.word(pending.phase)}{why}")
     for error in waited.errors:
         output.note(f"subagents: {error.run_id}: {error.error}")
     sys.stdout.flush()

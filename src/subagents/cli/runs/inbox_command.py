@@ -126,7 +126,7 @@ def _print_lines(
     rows = []
     for message in messages:
         age = render.age(message.sent_at, now_ms)
-        what = message.status or message.kind
+        what = render.word(message.status) if message.status else message.kind
         number = "-" if message.number is None else str(message.number)
         said = message.headline or message.text
         seen = [("-" if message.consumed_at is None else "yes")] if with_read else []

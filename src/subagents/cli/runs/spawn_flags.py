@@ -26,7 +26,7 @@ ARTIFACTS: Final = "verification.artifacts[]."
 EVERYDAY: Final = frozenset(
     (
         *("--label", "--agent", "--model", "--tag"),
-        *("--verify", "--schema", "--verify-cmd", "--must-change", "--retry", "--after"),
+        *("--verify", "--min-items", "--schema", "--verify-cmd", "--retry", "--after"),
         *("--timeout", "--access", "--max-tokens", "--max-cost"),
         *("--cwd", "--isolation", "--env"),
     )
@@ -240,7 +240,7 @@ def task_text(words: Sequence[str]) -> str:
     if not words:
         raise UsageError(
             "the task is missing",
-            hint="subagents run 'wc -l README.md', or `-` to read it from stdin",
+            hint="give it as one argument, such as 'wc -l README.md', or `-` to read it from stdin",
             details={"field": "task"},
         )
     if list(words) == ["-"]:

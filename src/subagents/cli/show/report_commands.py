@@ -19,7 +19,6 @@ from subagents.cli.show.search_query import EVERYTHING, Archived, Search
 from subagents.text import compact, cost_bound, duration, milliseconds_of
 
 By = Literal["day", "agent", "model", "tag", "directory", "session", "outcome", "plan"]
-Format = Literal["csv", "json", "jsonl"]
 NONE: Final = "-"
 COLUMNS: Final[Mapping[str, Callable[[RunRow], object]]] = {
     "runId": lambda row: row.run_id,
@@ -47,7 +46,7 @@ COLUMNS: Final[Mapping[str, Callable[[RunRow], object]]] = {
 """The columns of a table for other programs; what is not known is empty."""
 
 
-def export(form: Format, search: Mapping[str, str], *, archived: bool) -> None:
+def export(form: str, search: Mapping[str, str], *, archived: bool) -> None:
     """Print all runs that fit, newest first, for a spreadsheet or another program.
 
     Usage is that of each run alone, so that it can be added up. What nobody reported is empty.

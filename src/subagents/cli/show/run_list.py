@@ -2,11 +2,20 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from subagents.cli import output
 from subagents.cli.connection import connect, warn_of_set_aside
-from subagents.cli.flags import Annotated, Json, Parameter, SomeRuns, chosen, refuse_unused
+from subagents.cli.flags import (
+    Annotated,
+    Argument,
+    Json,
+    Parameter,
+    SomeRuns,
+    Together,
+    chosen,
+    refuse_unused,
+)
 from subagents.cli.reading import read
 from subagents.cli.runs import selectors
 from subagents.cli.show import render
@@ -27,33 +36,60 @@ if TYPE_CHECKING:
     from subagents.api.wire.run_answers import RunPage, RunRow
 
 VIEW: Final = "Another view"
+MORE: Final = ": --limit and --offset, or all of them with --format jsonl"
+
+
+class View(NamedTuple):
+    """Another way to look at the runs that a list finds; at most one."""
+
+    watch: bool = False
+    now: bool = False
+    tree: bool = False
+    form: str | None = None
+    interval: str | None = None
+    once: bool = False
+
+
+VIEW_FLAGS: Final = (
+    Argument(
+        "watch",
+        ("--watch", "-w"),
+        kind=bool,
+        help="Show them live until they end.",
+        group=VIEW,
+    ),
+    Argument(
+        "now",
+        ("--now",),
+        kind=bool,
+        help="What each does now, with time, tokens and last activity.",
+        group=VIEW,
+    ),
+    Argument(
+        "tree", ("--tree",), kind=bool, help="Together with the runs they spawned.", group=VIEW
+    ),
+    Argument(
+        "form",
+        ("--format",),
+        choices=("csv", "json", "jsonl"),
+        help="All that fit, for another program.",
+        group=VIEW,
+    ),
+    Argument(
+        "interval",
+        ("--interval",),
+        help="With --watch: the time between two updates. Default: 1s.",
+        metavar="DURATION",
+        group=VIEW,
+    ),
+    Argument("once", ("--once",), kind=bool, is_shown=False),
+)
+AS_A_LIST: Final = View()
 
 
 def list_(
     *runs: SomeRuns,
-    watch: Annotated[
-        bool, Parameter(name=("--watch", "-w"), help="Show them live until they end.", group=VIEW)
-    ] = False,
-    now: Annotated[
-        bool,
-        Parameter(help="What each does now, with time, tokens and last activity.", group=VIEW),
-    ] = False,
-    tree: Annotated[
-        bool, Parameter(help="Together with the runs they spawned.", group=VIEW)
-    ] = False,
-    form: Annotated[
-        Literal["csv", "json", "jsonl"] | None,
-        Parameter(name="--format", help="All that fit, for another program.", group=VIEW),
-    ] = None,
-    interval: Annotated[
-        str | None,
-        Parameter(
-            help="With --watch: the time between two updates. Default: 1s.",
-            metavar="DURATION",
-            group=VIEW,
-        ),
-    ] = None,
-    once: Annotated[bool, Parameter(is_shown=False)] = False,
+    view: Annotated[View, Together(View, lambda: VIEW_FLAGS)] = AS_A_LIST,
     search: Search = EVERYTHING,
     archived: Archived = False,
     limit: Annotated[
@@ -82,27 +118,28 @@ def list_(
         subagents list --state failed --since 2d --format csv
     """
     page = {"limit": limit is not None, "offset": bool(offset), "roots": roots, "sort": bool(sort)}
-    view = chosen(watch=watch, now=now, tree=tree, format=form is not None)
-    if not watch:
-        refuse_unused("needs --watch", interval=interval is not None, once=once)
-    if view:
-        refuse_unused(f"does not go with {view}", **page, archived=archived and (watch or now))
-    if watch:
+    is_chosen = chosen(watch=view.watch, now=view.now, tree=view.tree, format=view.form is not None)
+    if not view.watch:
+        refuse_unused("needs --watch", interval=view.interval is not None, once=view.once)
+    if is_chosen:
+        is_at_work = view.watch or view.now
+        refuse_unused(f"does not go with {is_chosen}", **page, archived=archived and is_at_work)
+    if view.watch:
         from subagents.cli.show.watch_command import watch_runs  # noqa: PLC0415  as needed
 
-        watch_runs(runs, search, interval=interval or "1s", is_once=once, json=json)
-    elif now:
+        watch_runs(runs, search, interval=view.interval or "1s", is_once=view.once, json=json)
+    elif view.now:
         from subagents.cli.show.run_status import show_now  # noqa: PLC0415  as needed
 
         show_now(runs, search, json=json)
-    elif tree:
+    elif view.tree:
         from subagents.cli.show.show_commands import show_tree  # noqa: PLC0415  as needed
 
         show_tree(runs, search, archived=archived, json=json)
-    elif form is not None:
+    elif view.form is not None:
         from subagents.cli.show.report_commands import export  # noqa: PLC0415  as needed
 
-        export(form, {**search, **_selected(runs)}, archived=archived)
+        export(view.form, {**search, **_selected(runs)}, archived=archived)
     elif runs and not _selected(runs):
         refuse_unused("is about a search, not about runs that are named", **page, archived=archived)
         _list_named(runs, search, json=json)
@@ -142,6 +179,7 @@ def _list_page(wanted: Mapping[str, str], window: Query, *, json: bool) -> None:
         # As it came: before another call overwrites what was received.
         if json:
             output.document(client.received)
+            _say_more(found)
             return
         warn_of_set_aside(answer)
         if not found.runs and not found.hidden:
@@ -177,9 +215,9 @@ def _say_scheduled(found: "RunPage", now_ms: float) -> None:
 
 def _say_more(found: "RunPage") -> None:
     if found.total_is_bound:
-        output.note(f"{len(found.runs)} of more than {found.total:,}: --offset, --limit")
+        output.note(f"{len(found.runs)} of more than {found.total:,} runs{MORE}")
     elif found.total is not None and found.total > len(found.runs) + found.offset:
-        output.note(f"{found.total - len(found.runs) - found.offset} more: --offset, --limit")
+        output.note(f"{found.total - len(found.runs) - found.offset} more runs{MORE}")
 
 
 def _cells(row: "RunRow", now_ms: float) -> list[str]:

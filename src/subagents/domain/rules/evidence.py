@@ -229,13 +229,13 @@ def _stopped(evidence: Evidence) -> Outcome | None:
             return Outcome(
                 status=Status.TIMEOUT,
                 reason=Reason.DEADLINE,
-                error="stopped at its time limit (timeout)",
+                error="stopped at its deadline (runTimeoutSeconds)",
             )
         case StopCause.PROVIDER:
             return Outcome(
                 status=Status.ERROR,
                 reason=Reason.PROVIDER_LIMIT,
-                error="its provider refused it until its time limit (timeout)",
+                error="its provider refused it until its deadline (runTimeoutSeconds)",
             )
         case StopCause.BUDGET:
             return Outcome(

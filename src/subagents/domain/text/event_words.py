@@ -48,7 +48,7 @@ NAMES_MAX: Final = 5
 DETAILS: Final = frozenset(
     {
         *(events.SlotGranted, events.AttemptPlaced, events.WorktreePlanned, events.TokenIssued),
-        *(events.BaselineTaken, events.FilesLeft, events.ChecksPassed, events.Prioritized),
+        *(events.BaselineTaken, events.FilesLeft, events.ChecksPassed),
         *(events.SteerSettled, events.ChildSettled, events.ChildReturned, events.ChildTold),
         *(events.ChildSpent, events.RequestHeld, events.CleanedUp, events.Archived),
         *(signals.UsageSeen, signals.ProgressSeen, signals.SessionSeen, signals.ToolSeen),
@@ -345,7 +345,7 @@ WORDS: Final = dict(
             events.Spawned,
             _spawned,
             line=LineType.USER,
-            line_words=lambda event, *_: f"task from {event.requester}: {event.spec.task}",
+            line_words=lambda event, *_: f"task from {person(event.requester)}: {event.spec.task}",
         ),
         _row(
             events.DependencySettled,

@@ -178,11 +178,12 @@ class Notifier(JournalExport):
             why = one_line(outcome.error or str(outcome.reason or ""), LINE_CHARS_MAX)
             rest = "\nIt was the last one; nothing else is at work." if is_last else ""
             yield Notification(
-                f"{run.resolved.label}: {outcome.status}",
+                f"{run.resolved.label} failed",
                 f"{why}\nsubagents why {run.id}{rest}".lstrip(),
             )
         elif is_last:
-            ended = f"{run.resolved.label} ended last" + (f": {outcome.status}" if outcome else "")
+            ended = f"{run.resolved.label} ended last"
+            ended += f": {outcome.status}" if outcome else ""
             yield Notification("All done", f"{ended}\nsubagents list --session {run.requester}")
 
     def _asked(self, found: FeedEntry) -> Iterator[Notification]:

@@ -311,7 +311,8 @@ def _print(answer: Document, *, json: bool) -> None:
 
 def _cells(row: RunRow, now_ms: float) -> list[str]:
     took = render.elapsed(row, now_ms)
-    return [row.run_id, row.shown_state, row.label, row.agent_id, took, render.now_text(row)]
+    state = render.word(row.shown_state)
+    return [row.run_id, state, row.label, row.agent_id, took, render.now_text(row)]
 
 
 def wait(plan: Plan, /, *, json: Json = False) -> int:

@@ -1,5 +1,6 @@
 """How a plan stands, in one line: as its summary, and while somebody waits for it."""
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from subagents.cli.show import render
@@ -17,10 +18,11 @@ def title(found: "PlanStanding") -> str:
 
 
 def states(found: "PlanStanding") -> str:
-    """``3 of 4 ok, 1 error``."""
-    others = [
-        f"{count} {render.word(state)}" for state, count in found.states.items() if state != GOOD
-    ]
+    """``3 of 4 ok, 1 failed``."""
+    counts = Counter[str]()
+    for state, count in found.states.items():
+        counts[render.word(state)] += count
+    others = [f"{count} {word}" for word, count in counts.items() if word != GOOD]
     return ", ".join([f"{found.states.get(GOOD, 0)} of {found.steps} ok", *others])
 
 
@@ -32,6 +34,6 @@ def took_ms(found: "PlanStanding", now_ms: float | None = None) -> int | None:
 
 
 def line(found: "PlanStanding", now_ms: float | None = None) -> str:
-    """``plan nightly (r-…): 3 of 4 ok, 1 error · 2m 5s``."""
+    """``plan nightly (r-…): 3 of 4 ok, 1 failed · 2m 5s``."""
     took = took_ms(found, now_ms)
     return f"plan {title(found)}: {states(found)}{'' if took is None else f' · {duration(took)}'}"

@@ -28,5 +28,6 @@ extension = Extension(
             ),
         )
     },
+    renamed={"backup": "db backup", "restore": "db restore"},
     parents={"db": "Check, back up and restore the database"},
 )

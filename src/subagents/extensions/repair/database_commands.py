@@ -117,6 +117,11 @@ def backup(
         output.document({"file": str(target), "bytes": written})
     else:
         output.line(f"{target} ({written} bytes)")
+        home = paths()
+        beside = [each for each in (home.results_dir, home.transcripts_dir) if each.exists()]
+        if beside:
+            listed = " and ".join(map(str, beside))
+            output.note(f"  not in it: long results and transcripts; copy {listed}, too")
     return EXIT_OK
 
 

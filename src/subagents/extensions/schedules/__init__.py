@@ -20,6 +20,7 @@ extension = Extension(
         )
     },
     parents={"schedule": "Start work at its times: every night, every 15 minutes"},
+    renamed={"cron": "schedule add"},
     routes=("subagents.extensions.schedules.schedule_routes",),
     parts="subagents.extensions.schedules.schedules:Schedules",
     diagnostics="subagents.extensions.schedules.schedule_building:diagnosed",

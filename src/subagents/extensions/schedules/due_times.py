@@ -42,6 +42,8 @@ _NAMES: Final[dict[str, int]] = {
     **{name: number for number, name in enumerate(_DAYS)},
     **{name: number for number, name in enumerate(_MONTHS, start=1)},
 }
+_STEP: Final = re.compile(r"^Every (\d+)(?:st|nd|rd|th) minute of every hour$")
+"""``*/15`` in words that could be read as one minute of the hour."""
 _TERM: Final = re.compile(
     r"(?P<first>\*|[0-9]{1,2}|[A-Z]{3})(-(?P<last>[0-9]{1,2}|[A-Z]{3}))?(/(?P<step>[0-9]+))?"
 )
@@ -193,8 +195,7 @@ def in_words(when: str) -> str:
             _even_or_listed(position, term) for term in fields[position].split(",")
         )
     told = CronSim(" ".join(fields), datetime.fromtimestamp(0, ZoneInfo("UTC")))
-    words: str = told.explain()
-    return words
+    return _STEP.sub(r"Every \1 minutes", told.explain())
 
 
 def _even_or_listed(position: int, term: str) -> str:
