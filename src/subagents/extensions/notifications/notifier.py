@@ -182,8 +182,7 @@ class Notifier(JournalExport):
                 f"{why}\nsubagents why {run.id}{rest}".lstrip(),
             )
         elif is_last:
-            ended = f"{run.resolved.label} ended last"
-            ended += f": {outcome.status}" if outcome else ""
+            ended = f"{run.resolved.label} ended last" + (f": {outcome.status}" if outcome else "")
             yield Notification("All done", f"{ended}\nsubagents list --session {run.requester}")
 
     def _asked(self, found: FeedEntry) -> Iterator[Notification]:
