@@ -38,6 +38,19 @@ def test_a_task_is_scheduled_seen_started_and_removed(shared: Home) -> None:
     assert (gone.code, "schedule list" in gone.err) == (3, True)
 
 
+@pytest.mark.requirement("cli:schedule")
+def test_a_schedule_says_what_its_last_times_came_to(shared: Home) -> None:
+    shared.ok("schedule", "add", "broken", "0 3 * * *", "exit 3")
+    (run_id,) = shared.ok("schedule", "run-now", "broken").out.split()
+    assert shared.cli("wait", run_id).code == 5
+    (row,) = [
+        line for line in shared.ok("schedule", "list").out.splitlines() if line.startswith("broken")
+    ]
+    assert "  failed " in row
+    assert "failed (by hand)" in shared.ok("schedule", "show", "broken").out
+    shared.ok("schedule", "remove", "broken", "--yes")
+
+
 @pytest.mark.requirement("cli:schedule", "schedule:plan")
 def test_a_plan_file_is_scheduled(shared: Home) -> None:
     file = shared.work / "checks.yaml"

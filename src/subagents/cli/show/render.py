@@ -73,6 +73,8 @@ REASONS: Final = {
 }
 """What is said behind the state, by an outcome's reason or status; others say no more than it."""
 
+UNCHANGED: Final = "was there before the run and did not change"
+ANYWAY: Final = "; --verify-existing takes it all the same"
 VACUOUS: Final = "vacuous: its contract was met before the work"
 """What is said instead of "verified"."""
 LABEL_CELLS_MAX: Final = 40
@@ -285,7 +287,8 @@ def error_lines(outcome: "Outcome", verification: "Verification | None") -> list
     if failed := [check for check in checks if not check.passed]:
         from subagents.domain.run.outcome import failure_text  # noqa: PLC0415  only where one failed
 
-        return [one_line(failure_text(each.target, each.reason), chars_max=400) for each in failed]
+        reasons = (one_line(failure_text(each.target, each.reason), 400) for each in failed)
+        return [f"{each}{ANYWAY if UNCHANGED in each else ''}" for each in reasons]
     return [text for text in (outcome.error or "").strip().splitlines()[:10] if text.strip()]
 
 

@@ -4,12 +4,13 @@ import os
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from subagents import extension
-from subagents.api.wire.run_answers import PlannedBudget
+from subagents.api.wire.run_answers import PlannedBudget, RunPage
 from subagents.api.wire.schedule_answers import (
     ScheduledRun,
     ScheduledTimeRow,
@@ -26,7 +27,7 @@ from subagents.cli.runs.spawn_flags import NO_FLAGS, Flags, Given, spec_of
 from subagents.cli.runs.submission import DEFAULT_AGENT, in_file, in_flags
 from subagents.cli.serving import unit_file
 from subagents.cli.show import render
-from subagents.client.client import Document, segment
+from subagents.client.client import Client, Document, Query, segment
 from subagents.errors import EXIT_OK, UsageError
 from subagents.text import counted, duration, listed, milliseconds_of, money
 
@@ -37,6 +38,8 @@ _KIND: Final = re.compile("(posix|right)/")
 ZONE_MAGIC: Final = b"TZif"
 ZONE_BYTES_MAX: Final = 1 << 20
 PLACE: Final = "/v1/schedules"
+RUNS_ASKED: Final = 200
+"""The newest runs of a schedule, whose states are shown with its times."""
 CHECKS_NAMED: Final = 10
 
 Schedule = Annotated[str, Parameter(help="Its name or id.", metavar="SCHEDULE")]
@@ -197,10 +200,11 @@ def list_(*, json: Json = False) -> int:
     """
     with connect() as client:
         answer = client.get(PLACE)
+        found = read(answer, SchedulePage).schedules
+        states = {} if json else {each.tag: _states(client, each) for each in found}
     if json:
         output.document(answer)
         return EXIT_OK
-    found = read(answer, SchedulePage).schedules
     if not found:
         output.note("No schedules. Add one: subagents schedule add NAME WHEN TASK")
         return EXIT_OK
@@ -213,7 +217,7 @@ def list_(*, json: Json = False) -> int:
                 _state(each),
                 each.when,
                 _next(each, now_ms),
-                _last(each, now_ms),
+                _last(each, states[each.tag], now_ms),
                 each.task,
             ]
             for each in found
@@ -243,11 +247,26 @@ def _next(found: ScheduleRow, now_ms: float) -> str:
     return f"in {_brief(due_ms - now_ms)}"
 
 
-def _last(found: ScheduleRow, now_ms: float) -> str:
+def _last(found: ScheduleRow, states: Mapping[str, str], now_ms: float) -> str:
     if not found.times:
         return "-"
     newest = found.times[0]
-    return f"{newest.decision} {_ago(newest, now_ms)}"
+    return f"{_came_to(newest, states)} {_ago(newest, now_ms)}"
+
+
+def _states(client: Client, found: ScheduleRow) -> Mapping[str, str]:
+    """The states of its newest runs, by their ids."""
+    query: Query = {"tag": found.tag, "limit": RUNS_ASKED, "archived": 1}
+    page = read(client.get("/v1/runs", query), RunPage)
+    return {row.run_id: render.word(row.shown_state) for row in page.runs}
+
+
+def _came_to(row: ScheduledTimeRow, states: Mapping[str, str]) -> str:
+    """``failed``, or ``2 ok, 1 failed``; of what started nothing, what was decided."""
+    counts = Counter(states[run_id] for run_id in row.run_ids if run_id in states)
+    if len(row.run_ids) == 1 and counts:
+        return next(iter(counts))
+    return ", ".join(f"{count} {word}" for word, count in counts.items()) or row.decision
 
 
 def _ago(row: ScheduledTimeRow, now_ms: float) -> str:
@@ -270,7 +289,8 @@ def show(schedule: Schedule, /, *, json: Json = False) -> int:
     """
     with connect() as client:
         answer = client.get(f"{PLACE}/{segment(schedule)}")
-    _print(answer, json=json)
+        states = {} if json else _states(client, read(answer, ScheduleRow))
+    _print(answer, states, json=json)
     return EXIT_OK
 
 
@@ -298,7 +318,7 @@ def _budget(found: PlannedBudget) -> str:
     return ", ".join(parts) or "none"
 
 
-def _print(answer: Document, *, json: bool) -> None:
+def _print(answer: Document, states: Mapping[str, str], *, json: bool) -> None:
     if json:
         output.document(answer)
         return
@@ -332,11 +352,11 @@ def _print(answer: Document, *, json: bool) -> None:
     if found.times:
         output.line()
         output.table(
-            ["due", "decision", "ago", "runs", "why"],
+            ["due", "came to", "ago", "runs", "why"],
             [
                 [
                     each.due_at or "-",
-                    each.decision + (" by hand" if each.by_hand else ""),
+                    _came_to(each, states) + (" (by hand)" if each.by_hand else ""),
                     _ago(each, now_ms),
                     _started(each),
                     each.text,
