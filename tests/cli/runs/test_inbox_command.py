@@ -16,5 +16,10 @@ def test_past_alerts_are_listed_with_what_became_of_each(shared: Home) -> None:
     assert shown[0].split() == ["AGE", "RUN", "ALERT", "FATE", "TEXT"]
     assert "full  context pressure  sent" in shown[1]
     assert shared.ok("inbox", "--alerts", run, "--kind", "stuck").err.strip() == "No alerts."
+    for flags in (["--alerts"], [], ["--all"]):
+        none = shared.cli("inbox", *flags, "--limit", "0")
+        assert (none.code, "limit" in none.err) == (2, True)
+    no_days = shared.cli("stats", "--attempts", "--days", "0")
+    assert (no_days.code, "days" in no_days.err) == (2, True)
     refused = shared.cli("inbox", "--alerts", "--kind", "loud")
     assert (refused.code, "kind" in refused.err) == (2, True)

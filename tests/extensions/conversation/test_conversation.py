@@ -239,7 +239,8 @@ def test_a_further_turn_is_a_new_process_in_the_same_session(tmp_path: Path) -> 
 
 
 @pytest.mark.requirement("conversation:resume:not-cleaned-up")
-def test_cleaning_up_after_a_turn_leaves_the_next_turn_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("what", ["stopped again", "discarded late"])
+def test_cleaning_up_after_a_turn_leaves_the_next_turn_alone(tmp_path: Path, what: str) -> None:
     with Harness(tmp_path) as harness:
 
         async def go() -> Ended:
@@ -248,30 +249,15 @@ def test_cleaning_up_after_a_turn_leaves_the_next_turn_alone(tmp_path: Path) -> 
             await read_all(runtime, harness.ref())
             ref = replace(harness.ref(), turns=2, native_session="s-new")
             await runtime.resume(ref, "text second;listen", env={})
+            if what == "discarded late":
+                # What was read had to be durable first, and the next turn had begun by then.
+                await runtime.discard(harness.ref(), cursor=0, positions={}, ended=True)
+                assert not (harness.directory().path / "out").exists()
             async with watched(runtime, ref) as seen:
-                # Again, as after a crash: nobody knows yet that the next turn was started.
-                await runtime.stop(harness.ref(), grace_s=0)
+                if what == "stopped again":
+                    # As after a crash: nobody knows yet that the next turn was started.
+                    await runtime.stop(harness.ref(), grace_s=0)
                 await runtime.steer(ref, "enough", key="k1")
-            return Ended(seen)
-
-        assert texts(asyncio.run(go())) == ["second", "heard enough"]
-
-
-@pytest.mark.requirement("conversation:resume:not-cleaned-up")
-def test_output_that_is_discarded_late_is_not_that_of_the_next_turn(tmp_path: Path) -> None:
-    with Harness(tmp_path) as harness:
-
-        async def go() -> Ended:
-            runtime = runtime_of(harness)
-            await runtime.start(saying(harness, "text first"))
-            await read_all(runtime, harness.ref())
-            ref = replace(harness.ref(), turns=2, native_session="s-new")
-            await runtime.resume(ref, "text second;listen", env={})
-            # That took until the next turn had begun: what was read had to be durable first.
-            await runtime.discard(harness.ref(), cursor=0, positions={}, ended=True)
-            async with watched(runtime, ref) as seen:
-                await runtime.steer(ref, "enough", key="k1")
-            assert not (harness.directory().path / "out").exists()
             return Ended(seen)
 
         assert texts(asyncio.run(go())) == ["second", "heard enough"]

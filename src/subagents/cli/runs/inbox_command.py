@@ -88,12 +88,13 @@ def inbox(
     if view:
         is_limited = attention and limit is not None
         refuse_unused(f"does not go with {view}", all=all_, full=full, limit=is_limited)
+    most = (ALERTS_SHOWN if alerts else MESSAGES_SHOWN) if limit is None else limit
     if attention:
         _show_attention(json=json)
     elif alerts:
-        _show_alerts(run, kind, limit or ALERTS_SHOWN, cursor, json=json)
+        _show_alerts(run, kind, most, cursor, json=json)
     else:
-        _show_messages(limit or MESSAGES_SHOWN, with_read=all_, is_full=full, json=json)
+        _show_messages(most, with_read=all_, is_full=full, json=json)
 
 
 def _show_messages(limit: int, *, with_read: bool, is_full: bool, json: bool) -> None:

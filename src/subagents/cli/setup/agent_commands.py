@@ -151,7 +151,7 @@ def show_attempts(by: str, search: Mapping[str, str], *, days: int | None, json:
     if more := search.keys() - SEARCHED_BY.keys():
         raise refusal(f"--{SEARCH_NAMES.get(min(more), min(more))}", "does not go with --attempts")
     query = {SEARCHED_BY[name]: value for name, value in search.items()}
-    query |= {"by": by, "days": str(days or DAYS)}
+    query |= {"by": by, "days": str(DAYS if days is None else days)}
     with connect(starts=True) as client:
         answer = client.get("/v1/agents/stats", query)
     if json:
