@@ -109,15 +109,17 @@ def test_a_look_for_a_daemon_that_is_gone_does_not_touch_its_lock(
     assert holder(paths) is None
 
 
+HERE = replace(own(), machine="ba9876543210")
+"""On a machine with an id, which containers have not."""
 ELSEWHERE: dict[str, DaemonRecord] = {
-    "over a network file system": replace(own(), boot="0", host="db2"),
-    "in a virtual machine of our image": replace(own(), boot="0", machine="0123456789ab"),
+    "over a network file system": replace(HERE, boot="0", host="db2"),
+    "in a virtual machine of our image": replace(HERE, boot="0", machine="0123456789ab"),
     "in a container with a boot of its own": replace(
-        own(), boot="0", host="machine-1", pid_namespace="pid:[1]"
+        HERE, boot="0", host="machine-1", pid_namespace="pid:[1]"
     ),
-    "the host of this container": replace(own(), pid_namespace="pid:[1]", host="laptop"),
-    "a container beside this one": replace(own(), pid=7, pid_namespace="pid:[2]", host="7f9c"),
-    "a container with our host's name": replace(own(), pid=7, pid_namespace="pid:[3]"),
+    "the host of this container": replace(HERE, pid_namespace="pid:[1]", host="laptop"),
+    "a container beside this one": replace(HERE, pid=7, pid_namespace="pid:[2]", host="7f9c"),
+    "a container with our host's name": replace(HERE, pid=7, pid_namespace="pid:[3]"),
 }
 
 
@@ -128,6 +130,7 @@ def test_a_daemon_elsewhere_that_no_socket_leads_to_is_not_waited_for(
 ) -> None:
     left = ELSEWHERE[name]
     paths = home_with(tmp_path, left)
+    monkeypatch.setattr(daemon_record, "_machine", lambda: HERE.machine)
     monkeypatch.setattr(daemon_start, "ELSEWHERE_S", 0.0)
     monkeypatch.setattr(daemon_start, "START_POLL_S", None)
     monkeypatch.setattr(daemon_start, "_start", lambda *_: pytest.fail("it started another one"))

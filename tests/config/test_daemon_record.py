@@ -14,11 +14,13 @@ from subagents.config.daemon_record import RECORD_BYTES, DaemonRecord, own, pars
 from subagents.process_identity import UNKNOWN, start_of
 
 HOST = socket.gethostname()
+MACHINE = "ba9876543210"
+"""Stands for the id of this machine, which containers have not."""
 OTHER_BOOT = "11111111-2222-3333-4444-555555555555"
 
 
 def record(**changed: object) -> DaemonRecord:
-    return msgspec.structs.replace(own(), **changed)
+    return msgspec.structs.replace(own(), **{"machine": MACHINE, **changed})
 
 
 class Where(NamedTuple):
@@ -81,7 +83,10 @@ WHERE: dict[str, tuple[DaemonRecord, Where, str]] = {
 
 @pytest.mark.requirement("daemon:lock:names-one-process")
 @pytest.mark.parametrize("name", WHERE)
-def test_where_a_daemon_is_follows_from_its_record(name: str) -> None:
+def test_where_a_daemon_is_follows_from_its_record(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemon_record, "_machine", lambda: MACHINE)
     found, where, words = WHERE[name]
     said = (found.is_here, found.is_alive, found.is_of_earlier_boot, found.is_on_other_machine)
     assert Where(*said) == where

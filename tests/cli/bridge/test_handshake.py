@@ -174,15 +174,14 @@ def test_options_that_are_not_known_here_are_left_to_the_command() -> None:
 
 
 @pytest.mark.requirement("mcp:bridge:handshake")
-@pytest.mark.parametrize("name", ["SUBAGENTS_HOME", "XDG_CACHE_HOME", ""])
+@pytest.mark.parametrize("name", ["SUBAGENTS_HOME", "XDG_CACHE_HOME", "HOME"])
 def test_the_cache_is_where_the_paths_have_it(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for each in ("SUBAGENTS_HOME", "XDG_CACHE_HOME"):
         monkeypatch.delenv(each, raising=False)
-    environ = {name: str(tmp_path)} if name else {}
-    for each, value in environ.items():
-        monkeypatch.setenv(each, value)
+    environ = {name: str(tmp_path)}
+    monkeypatch.setenv(name, str(tmp_path))
     assert cache_dir(environ) in (str(Paths.resolve(environ).cache_dir), None)
 
 

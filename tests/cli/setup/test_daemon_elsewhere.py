@@ -40,6 +40,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     monkeypatch.setenv("SUBAGENTS_HOME", str(tmp_path))
     monkeypatch.delenv("SUBAGENTS_SOCKET", raising=False)
     monkeypatch.setattr(daemon_commands, "SILENT_S", 0.0)
+    # Containers have no id of their machine.
+    monkeypatch.setattr(daemon_record, "_machine", lambda: "ba9876543210")
     with subprocess.Popen(["sleep", "600"]) as innocent:
         found = Place(tmp_path, innocent)
         with found.paths.lock_file.open("ab") as lock:

@@ -157,7 +157,6 @@ def test_what_is_no_zone_is_refused(zone: str) -> None:
         ("IST-5:30", 330, 330),
         ("<+0330>-3:30", 210, 210),
         ("<-03>3", -180, -180),
-        ("EST5EDT", -300, -240),
     ],
 )
 def test_a_zone_may_be_a_rule_of_posix(zone: str, winter: int, summer: int) -> None:
