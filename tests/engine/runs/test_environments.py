@@ -61,6 +61,14 @@ def test_a_run_that_continues_a_session_has_what_was_given_to_the_one_before(
 
 
 @pytest.mark.requirement("environment:kept")
+def test_runs_of_a_batch_that_bring_the_same_have_it_each(tmp_path: Path) -> None:
+    files = EnvironmentFiles(tmp_path)
+    kept = asyncio.run(environments(files).keep([draft("r-1"), draft("r-2")]))
+    assert [each.spawned.resolved.caller_env for each in kept] == [("MORE", "TOKEN")] * 2
+    assert files.read(RunId("r-1")) == files.read(RunId("r-2"))
+
+
+@pytest.mark.requirement("environment:kept")
 def test_what_cannot_be_kept_for_one_is_kept_for_none(tmp_path: Path) -> None:
     files = EnvironmentFiles(tmp_path)
     files.keep([RunId("r-2")], BROUGHT)  # in the way
