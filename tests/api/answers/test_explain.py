@@ -251,9 +251,10 @@ def test_a_retried_run_is_told_step_by_step() -> None:
 def test_a_late_event_is_told_and_marked_as_having_changed_nothing() -> None:
     events = (*DONE, exited(1))
 
-    texts = [step.text for step in steps(journal(*events))]
+    late = steps(journal(*events))[-1]
 
-    assert texts[-1] == "attempt 1 exited with code 1 (late or doubled: changed nothing)"
+    assert late.text == "attempt 1 exited with code 1 (late or doubled: changed nothing)"
+    assert late.is_detail
 
 
 @pytest.mark.requirement("why:steps:verification")

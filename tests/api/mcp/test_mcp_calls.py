@@ -28,9 +28,10 @@ def test_an_unknown_tool_is_an_error_of_the_protocol_and_a_wrong_parameter_one_o
             assert wrong.structured_content is not None
             assert wrong.structured_content["code"] == "invalid"
             assert "agentId" in text_of(wrong)
-            with pytest.raises(MCPError) as failure:
-                await client.list_tools(cursor="nonsense")
-            assert failure.value.error.code == -32602
+            for unknown in ("nonsense", "-1", "٥", "9" * 5_000):
+                with pytest.raises(MCPError, match="unknown cursor") as failure:
+                    await client.list_tools(cursor=unknown)
+                assert failure.value.error.code == -32602
             assert (await client.list_tools(cursor="50")).tools == []
 
     play(tmp_path, scenario)
