@@ -62,8 +62,10 @@ def test_a_daemon_that_owns_the_home_but_is_slow_is_waited_for(
             found.append(Peer(paths.socket, lambda _: http({"status": "ok"})))
 
         found: list[Peer] = []
-        threading.Thread(target=late, daemon=True).start()
+        listening = threading.Thread(target=late, daemon=True)
+        listening.start()
         assert ensure_daemon(paths, {})
+        listening.join()
         found[0].close()
 
 

@@ -86,7 +86,7 @@ PLAIN = [
     b'{"subagents":"usage","tokensIn":-1}',
     b'{"subagents":"usage","costUsd":1e999}',
     b'{"subagents":"progress","phase":"p","percentComplete":101}',
-    b'{"subagents":"tool","name":"x","in":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    b'{"subagents":"tool","name":"x","in":' + b"[" * 500_000 + b"]" * 500_000 + b"}",
     b'{"subagents":"result","text":"' + b"x" * LINE_BYTES_MAX + b'"}',
 ]
 

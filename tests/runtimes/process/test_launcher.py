@@ -18,6 +18,10 @@ from subagents.runtimes.process.launcher import (
 )
 from subagents.runtimes.process.processes import look
 
+OURS = os.nice(0)
+"""Only root can have a priority above it."""
+LOWER = min(OURS + 3, 19)
+
 
 @pytest.fixture
 def launcher() -> Iterator[Launcher]:
@@ -127,14 +131,14 @@ def test_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("umask=0027 priority=0", "0027||0"),
-        ("umask=0777 priority=3", "0777||3"),
-        ("umask=0000 priority=0 nofile=300:400", "0000||0 300 400"),
-        ("umask=0022 priority=0 core=0:0 nofile=64:64", "0022||0 64 64"),
-        ("umask=0022 priority=0 fsize=10240:-1", "0022|20|0"),
-        ("umask=0022 priority=0 nice=0:20", "0022||0"),
-        ("umask=0022 priority=0 processors=8191", "0022||0"),
-        ("umask=0022 priority=0 nosuch=1:1", "0022||0"),
+        (f"umask=0027 priority={OURS}", f"0027||{OURS}"),
+        (f"umask=0777 priority={LOWER}", f"0777||{LOWER}"),
+        (f"umask=0000 priority={OURS} nofile=300:400", f"0000||{OURS} 300 400"),
+        (f"umask=0022 priority={OURS} core=0:0 nofile=64:64", f"0022||{OURS} 64 64"),
+        (f"umask=0022 priority={OURS} fsize=10240:-1", f"0022|20|{OURS}"),
+        (f"umask=0022 priority={OURS} nice=0:20", f"0022||{OURS}"),
+        (f"umask=0022 priority={OURS} processors=8191", f"0022||{OURS}"),
+        (f"umask=0022 priority={OURS} nosuch=1:1", f"0022||{OURS}"),
     ],
 )
 def test_it_is_run_as_its_caller_is_and_is_told_what_is_left_to_do(

@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from tests.runtimes.attempt_harness import BOUND_S, Harness, off_loop, until
@@ -28,6 +30,8 @@ from subagents.runtimes.process.processes import (
     on_end,
     scan,
 )
+
+T = TypeVar("T")
 
 
 def _identity(pid: int) -> Identity:
@@ -353,20 +357,16 @@ def test_without_a_shim_on_record_only_carriers_and_their_descendants_are_chosen
 
 
 @pytest.mark.requirement("runtimes:stop-shares-looks")
-def test_many_stops_at_once_share_their_looks_at_all_processes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_many_stops_at_once_share_their_looks_at_all_processes() -> None:
     looks = 0
 
-    def counted() -> tuple[Process, ...]:
+    async def counted(look: Callable[[], T]) -> T:
         nonlocal looks
         looks += 1
-        return ()
-
-    monkeypatch.setattr(processes, "scan", counted)
+        return await off_loop(look)
 
     async def go() -> None:
-        census = Census(off_loop)
+        census = Census(counted)
         await asyncio.gather(*(census.take() for _ in range(200)))
 
     asyncio.run(go())
