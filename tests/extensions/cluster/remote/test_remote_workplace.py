@@ -25,7 +25,7 @@ from subagents.errors import NotFound, RuntimeUnavailable, UsageError
 from subagents.extensions.cluster.remote.attempt_host import AttemptHost
 from subagents.extensions.cluster.remote.remote_workplace import RemoteWorkplace
 from subagents.extensions.cluster.remote.slots import Slots
-from subagents.runtimes.git.git_worktrees import GitWorktrees
+from subagents.extensions.worktrees.git_worktrees import GitWorktrees
 
 NODE = "b"
 CONTRACT = Contract(artifacts=(Artifact(path="out.txt"),), commands=("test $SAID = yes",))

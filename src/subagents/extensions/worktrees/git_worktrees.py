@@ -32,6 +32,7 @@ from subagents.domain.run.workspace import (
     worktree_name,
 )
 from subagents.errors import NotFound, RuntimeUnavailable, UsageError
+from subagents.extensions.worktrees.worktree_changes import changes_of, diff_of, printable
 from subagents.ports import Diff, Kept, OffLoop, Planned
 from subagents.runtimes.git.git import (
     CHECKOUT_S,
@@ -42,7 +43,6 @@ from subagents.runtimes.git.git import (
     NoGit,
     fields,
 )
-from subagents.runtimes.git.worktree_changes import changes_of, diff_of, printable
 
 T = TypeVar("T")
 

@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from tests.extensions.worktrees.worktree_harness import Harness
 from tests.repository import commit
-from tests.runtimes.git.worktree_harness import Harness
 
 from subagents.domain.run.workspace import (
     ChangeKind,
     Worktree,
     summary,
 )
+from subagents.extensions.worktrees.worktree_changes import changes_of
 from subagents.runtimes.git.git import Git, GitFailed
-from subagents.runtimes.git.worktree_changes import changes_of
 
 
 @pytest.mark.requirement("worktree:changes:deleted", "field:out-of-scope-edits")

@@ -15,8 +15,8 @@ from subagents.domain.run.workspace import (
     Worktree,
 )
 from subagents.engine.kernel.threads import DaemonThreads
+from subagents.extensions.worktrees.git_worktrees import GitWorktrees
 from subagents.ports import Planned
-from subagents.runtimes.git.git_worktrees import GitWorktrees
 
 T = TypeVar("T")
 
