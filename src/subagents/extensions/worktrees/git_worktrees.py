@@ -18,6 +18,7 @@ import shutil
 import stat
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -32,6 +33,7 @@ from subagents.domain.run.workspace import (
     worktree_name,
 )
 from subagents.errors import NotFound, RuntimeUnavailable, UsageError
+from subagents.extensions.worktrees.leftovers import bring_home, commit_of
 from subagents.extensions.worktrees.worktree_changes import changes_of, diff_of, printable
 from subagents.ports import Diff, Kept, OffLoop, Planned
 from subagents.runtimes.git.git import (
@@ -87,28 +89,39 @@ class GitWorktrees:
 
     async def prepare(self, run_id: RunId, tree: Worktree, *, attempt: int, afresh: bool) -> None:
         """See ``ports.Worktrees.prepare``."""
-        await self._locked(tree, lambda: self._prepare(run_id, tree, attempt, afresh=afresh))
+        where = (tree.repository, tree.path)
+        await self._locked(where, lambda: self._prepare(run_id, tree, attempt, afresh=afresh))
 
-    async def changes(self, run_id: RunId, tree: Worktree) -> Changes | None:  # noqa: ARG002
+    async def changes(self, run_id: RunId, tree: Worktree) -> Changes | None:
         """See ``ports.Worktrees.changes``."""
-        return await self._off_loop(lambda: self._changes(tree))
+        return await self._locked((tree.path,), lambda: self._brought(run_id, tree))
 
     async def diff(self, tree: Worktree, path: str | None, *, bytes_max: int) -> Diff:
         """See ``ports.Worktrees.diff``."""
-        return await self._locked(tree, lambda: self._diff(tree, path, bytes_max))
+        return await self._locked((tree.path,), lambda: self._diff(tree, path, bytes_max))
 
     async def remove_clean(self, run_id: RunId, tree: Worktree) -> bool:  # noqa: ARG002
         """See ``ports.Worktrees.remove_clean``."""
-        return await self._locked(tree, lambda: self._remove_clean(tree))
+        where = (tree.repository, tree.path)
+        return await self._locked(where, lambda: self._remove_clean(tree))
 
     async def kept(self) -> tuple[Kept, ...]:
         """See ``ports.Worktrees.kept``."""
         return await self._off_loop(self._kept)
 
-    async def _locked(self, tree: Worktree, work: Callable[[], T]) -> T:
-        """One at a time per repository: two of them would meet at git's own locks and fail."""
-        async with self._locks[tree.repository]:
-            return await self._off_loop(work)
+    async def _locked(self, where: tuple[str, ...], work: Callable[[], T]) -> T:
+        """One at a time in each place: two of them would meet at git's own locks and fail.
+
+        Where the caller no longer waits, it ends all the same before the next one begins.
+        """
+
+        async def alone() -> T:
+            async with AsyncExitStack() as held:
+                for each in where:
+                    await held.enter_async_context(self._locks[each])
+                return await self._off_loop(work)
+
+        return await asyncio.shield(asyncio.ensure_future(alone()))
 
     def _git(self, directory: str) -> Git:
         return Git(directory, self._environ)
@@ -248,24 +261,53 @@ class GitWorktrees:
 
     def _keep(self, record: Record, attempt: int) -> None:
         tree, kept = record.tree, f"refs/heads/{record.tree.branch}-attempt-{attempt}"
-        if self._git_in(tree).line("rev-parse", "--verify", "--quiet", kept) is not None:
+        git = self._git_in(tree)
+        if git.line("rev-parse", "--verify", "--quiet", kept) is not None:
             return  # kept before a crash; what is there by now may be half of it
-        index = Path(f"{tree.path}.index")
-        index.unlink(missing_ok=True)
-        git = self._git_in(tree, index=index)
+        index = self._index(tree)
         try:
-            git("read-tree", "HEAD")
-            git("add", "--all", "--ignore-errors", timeout_s=CHECKOUT_S)
-            head, work = git("rev-parse", "HEAD").strip(), git("write-tree").strip()
-            if work != git("rev-parse", "HEAD^{tree}").strip():
-                text = f"Work of attempt {attempt} of run {record.run_id}, as it was left"
-                head = git("commit-tree", work, "-p", head, "-m", text).strip()
+            work = commit_of(git, self._git_in(tree, index=index), _text(record.run_id, attempt))
             # Zeros: only where no such branch is there yet (git-update-ref(1)).
-            git("update-ref", kept, head, "0" * len(head))
+            git("update-ref", kept, work, "0" * len(work))
         finally:
             index.unlink(missing_ok=True)
 
+    def _bring_home(self, record: Record, run_id: RunId) -> None:
+        """Put what is in no commit into one, on the run's branch, from which it is merged.
+
+        Raises:
+            RuntimeUnavailable: It cannot be, and all files stay as they are.
+        """
+        tree, index = record.tree, self._index(record.tree)
+        text = _text(run_id, record.attempts.get(run_id, 1))
+        try:
+            git, apart = self._git_in(tree), self._git_in(tree, index=index)
+            bring_home(git, apart, index, tree.branch, text)
+        finally:
+            index.unlink(missing_ok=True)
+
+    def _index(self, tree: Worktree) -> Path:
+        """A copy of its index: git knows by it which files are as they were."""
+        own = Path(self._checkout(tree).git_dir, "index")
+        # Beside it, so that it can take its place.
+        index = own.with_name("subagents-index")
+        for left in (index, own.with_name("subagents-index.lock")):
+            left.unlink(missing_ok=True)  # of a daemon that was killed
+        if own.is_file():
+            shutil.copyfile(own, index)
+        return index
+
     # -- looking, removing -----------------------------------------------------------------
+
+    def _brought(self, run_id: RunId, tree: Worktree) -> Changes | None:
+        record, kept = self._record(tree), None
+        if record is not None and record.is_made and Path(tree.path).is_dir():
+            try:
+                self._bring_home(record, run_id)
+            except (RuntimeUnavailable, OSError) as error:
+                kept = printable(str(error))
+        found = self._changes(tree)
+        return found and replace(found, uncommitted=kept)
 
     def _changes(self, tree: Worktree) -> Changes | None:
         record = self._record(tree)
@@ -363,6 +405,10 @@ def _linked(tree: Worktree) -> str | None:
         return None
     before, _, where = text.partition("gitdir: ")
     return None if before or not where else os.path.realpath(Path(tree.path, where))
+
+
+def _text(run_id: RunId, attempt: int) -> str:
+    return f"Work of attempt {attempt} of run {run_id}, as it was left"
 
 
 def _unrun(git: Git) -> tuple[str, ...]:
