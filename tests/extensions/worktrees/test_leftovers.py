@@ -10,15 +10,9 @@ import pytest
 from tests.extensions.worktrees.worktree_harness import ME, Harness
 from tests.repository import a_repository, branches, commit, git
 
-from subagents.domain.run.workspace import Worktree, summary
+from subagents.domain.run.workspace import summary
 from subagents.engine.kernel.threads import DaemonThreads
 from subagents.extensions.worktrees.git_worktrees import GitWorktrees
-
-
-def made(harness: Harness, repository: Path) -> tuple[Worktree, Path]:
-    tree = harness.plan(repository).tree
-    harness.prepare(tree)
-    return tree, Path(tree.path)
 
 
 @pytest.mark.requirement("worktree:home:committed")
@@ -29,7 +23,7 @@ def test_what_was_changed_made_and_deleted_is_one_commit_that_can_be_merged(
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\nexit 1\n")
     hook.chmod(0o755)
-    tree, root = made(harness, repository)
+    tree, root = harness.made(repository)
     (root / "sub" / "a.txt").write_text("changed\n")
     (root / "ü \n.txt").write_text("new\n")
     (root / "tests" / "test_a.py").unlink()
@@ -51,7 +45,7 @@ def test_what_was_changed_made_and_deleted_is_one_commit_that_can_be_merged(
 
 @pytest.mark.requirement("worktree:home:nothing")
 def test_nothing_is_committed_when_nothing_is_left(harness: Harness, repository: Path) -> None:
-    tree, root = made(harness, repository)
+    tree, root = harness.made(repository)
     assert harness.changes(tree).is_clean
     (root / "new.txt").write_text("new\n")
     own = commit(root, "by the worker")
@@ -64,7 +58,7 @@ def test_nothing_is_committed_when_nothing_is_left(harness: Harness, repository:
 def test_work_on_another_branch_or_on_none_comes_onto_the_branch_of_the_run(
     harness: Harness, repository: Path, how: tuple[str, ...]
 ) -> None:
-    tree, root = made(harness, repository)
+    tree, root = harness.made(repository)
     git(root, "checkout", "--quiet", *how)
     (root / "b.txt").write_text("b\n")
     own = commit(root, "by the worker")
@@ -117,7 +111,7 @@ def without_head(root: Path, repository: Path) -> None:
 def test_what_cannot_be_committed_is_told_and_stays_as_it_is(
     harness: Harness, repository: Path, state: Callable[[Path, Path], None], why: str
 ) -> None:
-    tree, root = made(harness, repository)
+    tree, root = harness.made(repository)
     state(root, repository)
     (root / "left.txt").write_text("left\n")
     before = git(repository, "for-each-ref")
@@ -134,7 +128,7 @@ def test_what_cannot_be_committed_is_told_and_stays_as_it_is(
 def test_a_repository_below_that_a_worker_committed_is_not_entered(
     harness: Harness, repository: Path
 ) -> None:
-    tree, root = made(harness, repository)
+    tree, root = harness.made(repository)
     below = a_repository(root / "below")
     git(root, "add", "below")
     escaped = harness.root / "escaped"
@@ -153,7 +147,7 @@ def test_a_repository_below_that_a_worker_committed_is_not_entered(
 def test_a_look_that_nobody_waits_for_any_more_ends_before_the_next_step(
     harness: Harness, repository: Path
 ) -> None:
-    tree, _ = made(harness, repository)
+    tree, _ = harness.made(repository)
     may_end, steps = threading.Event(), list[str]()
 
     async def play() -> None:

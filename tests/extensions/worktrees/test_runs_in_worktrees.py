@@ -25,7 +25,7 @@ async def spawn(world: World, *script: Mapping[str, object], **spec: object) -> 
 
 def with_worktrees(world: World, home: Path) -> None:
     trees = GitWorktrees(home, world.off_loop, os.environ)
-    world.engine.workspaces._worktrees = world.engine.workplace._worktrees = trees
+    world.engine.workspaces.worktrees = world.engine.workplace._worktrees = trees
 
 
 async def isolated(world: World, repository: Path, *script: Mapping[str, object]) -> Run:

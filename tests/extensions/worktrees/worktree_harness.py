@@ -15,7 +15,8 @@ from subagents.domain.run.workspace import (
     Worktree,
 )
 from subagents.engine.kernel.threads import DaemonThreads
-from subagents.extensions.worktrees.git_worktrees import GitWorktrees
+from subagents.extensions.worktrees.git_worktrees import GitWorktrees, Look, Record
+from subagents.extensions.worktrees.worktree_merge import Merge
 from subagents.ports import Planned
 
 T = TypeVar("T")
@@ -30,6 +31,12 @@ class Harness:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.home = root / "worktrees"
+
+    def made(self, repository: Path, *, run_id: RunId = ME) -> tuple[Worktree, Path]:
+        """A worktree and its directory."""
+        tree = self.plan(repository, run_id=run_id).tree
+        self.prepare(tree)
+        return tree, Path(tree.path)
 
     def do(self, work: Callable[[GitWorktrees], Awaitable[T]]) -> T:
         async def play() -> T:
@@ -51,6 +58,20 @@ class Harness:
         found = self.do(lambda trees: trees.changes(ME, tree))
         assert found is not None
         return found
+
+    def record(self, tree: Worktree) -> Record:
+        found = self.do(lambda trees: trees.record(tree))
+        assert found is not None
+        return found
+
+    def look(self, tree: Worktree) -> Look:
+        return self.do(lambda trees: trees.look(self.record(tree)))
+
+    def merge(self, tree: Worktree) -> Merge:
+        return self.do(lambda trees: trees.merge(self.record(tree)))[0]
+
+    def prune(self, tree: Worktree) -> str | None:
+        return self.do(lambda trees: trees.remove_merged(self.record(tree)))
 
     def remove(self, tree: Worktree) -> bool:
         return self.do(lambda trees: trees.remove_clean(ME, tree))

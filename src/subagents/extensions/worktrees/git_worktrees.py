@@ -17,7 +17,7 @@ import os
 import shutil
 import stat
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final, TypeVar
@@ -35,6 +35,8 @@ from subagents.domain.run.workspace import (
 from subagents.errors import NotFound, RuntimeUnavailable, UsageError
 from subagents.extensions.worktrees.leftovers import bring_home, commit_of
 from subagents.extensions.worktrees.worktree_changes import changes_of, diff_of, printable
+from subagents.extensions.worktrees.worktree_merge import Merge, merged
+from subagents.extensions.worktrees.worktree_standing import Standing, bytes_in, standing_of
 from subagents.ports import Diff, Kept, OffLoop, Planned
 from subagents.runtimes.git.git import (
     CHECKOUT_S,
@@ -66,6 +68,19 @@ class Record(Value, frozen=True):
     is_made: bool = False
     attempts: dict[str, int] = {}
     """Run → the newest attempt it was made ready for."""
+
+
+class Look(Value, frozen=True):
+    """A worktree, looked at."""
+
+    kept_because: str | None
+    """Why it is not removed, whatever its run does; None = it can be."""
+    standing: Standing | None = None
+    """None = git could not say."""
+    changes: Changes | None = None
+    """None = it is not there."""
+    made_at_ms: int | None = None
+    bytes: int = 0
 
 
 class GitWorktrees:
@@ -107,7 +122,41 @@ class GitWorktrees:
 
     async def kept(self) -> tuple[Kept, ...]:
         """See ``ports.Worktrees.kept``."""
-        return await self._off_loop(self._kept)
+        return tuple(Kept(run_id=each.run_id, tree=each.tree) for each in await self.records())
+
+    async def records(self) -> tuple[Record, ...]:
+        """What is known of all that exist."""
+        return await self._off_loop(lambda: tuple(self._records()))
+
+    async def record(self, tree: Worktree) -> Record | None:
+        """What is known of this one; None = it is not of this machine, or is gone."""
+        return await self._off_loop(lambda: self._record(tree))
+
+    async def look(self, record: Record) -> Look:
+        """How it stands. Changes nothing."""
+        return await self._locked((record.tree.path,), lambda: self._look(record))
+
+    async def merge(self, record: Record) -> tuple[Merge, str | None]:
+        """Merge its branch into what its repository has checked out.
+
+        Returns:
+            What came of it, and why what its worker did not commit is not in it; None = it is.
+
+        Raises:
+            Conflict: The checkout is not ready for it; nothing was changed there.
+            GitFailed: git could not do it; nothing was changed there.
+        """
+        tree = record.tree
+        return await self._locked((tree.repository, tree.path), lambda: self._merge(record))
+
+    async def remove_merged(self, record: Record) -> str | None:
+        """Remove worktree and branch if nothing is lost with them.
+
+        Returns:
+            Why it stays; None = it is gone.
+        """
+        where = (record.tree.repository, record.tree.path)
+        return await self._locked(where, lambda: self._remove_merged(record))
 
     async def _locked(self, where: tuple[str, ...], work: Callable[[], T]) -> T:
         """One at a time in each place: two of them would meet at git's own locks and fail.
@@ -300,14 +349,70 @@ class GitWorktrees:
     # -- looking, removing -----------------------------------------------------------------
 
     def _brought(self, run_id: RunId, tree: Worktree) -> Changes | None:
-        record, kept = self._record(tree), None
-        if record is not None and record.is_made and Path(tree.path).is_dir():
+        record = self._record(tree)
+        kept = None if record is None else self._kept_back(record, run_id)
+        found = self._changes(tree)
+        return found and replace(found, uncommitted=kept)
+
+    def _kept_back(self, record: Record, run_id: RunId) -> str | None:
+        """Why not all is on its branch; None = it is, or there is no worktree."""
+        if record.is_made and Path(record.tree.path).is_dir():
             try:
                 self._bring_home(record, run_id)
             except (RuntimeUnavailable, OSError) as error:
-                kept = printable(str(error))
-        found = self._changes(tree)
-        return found and replace(found, uncommitted=kept)
+                return printable(str(error))
+        return None
+
+    def _look(self, record: Record) -> Look:
+        tree = record.tree
+        if not Path(tree.repository).is_dir():
+            return Look(kept_because=f"its repository {tree.repository} is gone")
+        if any(each.tree.repository == tree.path for each in self._records()):
+            return Look(kept_because="the worktree of another run was made of it")
+        is_there = Path(tree.path).is_dir() and record.is_made
+        try:
+            inside = self._git_in(tree) if is_there else None
+            standing = standing_of(self._git(tree.repository), inside, tree, record.base)
+        except RuntimeUnavailable as error:
+            return Look(kept_because=printable(error.message))
+        if not is_there:
+            return Look(kept_because=standing.kept_because, standing=standing)
+        return Look(
+            kept_because=standing.kept_because,
+            standing=standing,
+            changes=self._changes(tree),
+            made_at_ms=int(Path(tree.path, ".git").lstat().st_mtime * 1000),
+            bytes=bytes_in(Path(tree.path)),
+        )
+
+    def _merge(self, record: Record) -> tuple[Merge, str | None]:
+        tree = record.tree
+        if not Path(tree.repository).is_dir():
+            raise NotFound(f"the repository {tree.repository} is gone")
+        kept = self._kept_back(record, record.run_id)
+        has_name = self._git(tree.repository).line("config", "user.email") is not None
+        git = Git(tree.repository, self._environ, is_users=has_name)
+        return merged(git, tree.repository, tree.branch), kept
+
+    def _remove_merged(self, record: Record) -> str | None:
+        tree, look = record.tree, self._look(record)
+        if look.kept_because is not None or look.standing is None:
+            return look.kept_because
+        git = self._git(tree.repository)
+        try:
+            if look.changes is not None:
+                # Without --force: git itself looks again.
+                git("worktree", "remove", tree.path, timeout_s=CHECKOUT_S)
+            elif Path(tree.path).exists():
+                return "it was not made to its end; its run, or the next sweep, ends that"
+            git.line("worktree", "prune")
+            if look.standing.tip is not None:
+                # Only where it still is.
+                git("update-ref", "-d", f"refs/heads/{tree.branch}", look.standing.tip)
+        except RuntimeUnavailable as error:
+            return printable(error.message)
+        self._file(tree).unlink(missing_ok=True)
+        return None
 
     def _changes(self, tree: Worktree) -> Changes | None:
         record = self._record(tree)
@@ -357,13 +462,8 @@ class GitWorktrees:
         self._file(tree).unlink(missing_ok=True)
         return True
 
-    def _kept(self) -> tuple[Kept, ...]:
-        found = []
-        for file in sorted(self._directory.glob("*.json")):
-            record = _read(file)
-            if record is not None:
-                found.append(Kept(run_id=record.run_id, tree=record.tree))
-        return tuple(found)
+    def _records(self) -> Iterator[Record]:
+        return filter(None, map(_read, sorted(self._directory.glob("*.json"))))
 
     # -- records ---------------------------------------------------------------------------
 

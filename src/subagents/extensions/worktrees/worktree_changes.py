@@ -62,7 +62,7 @@ def _changes(git: Git, base: str, tree: Worktree) -> Changes:
         deletions=sum(each.deletions or 0 for each in ordered),
         deleted=sum(each.kind is ChangeKind.DELETED for each in ordered),
         commits=_commits(git, base),
-        ignored=len(_ignored(git)),
+        ignored=len(ignored_files(git)),
         changed=tuple(ordered[:FILES_MAX]),
         kept_branches=_kept_branches(git, tree),
     )
@@ -128,7 +128,8 @@ def _lines(path: Path) -> int | None:
     return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
 
 
-def _ignored(git: Git) -> list[str]:
+def ignored_files(git: Git) -> list[str]:
+    """Files and directories that git ignores, without caches that tools make."""
     asked = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
     found = fields(git(*asked, timeout_s=LOOK_S))
     return [path for path in found if not _is_cache(path)]
