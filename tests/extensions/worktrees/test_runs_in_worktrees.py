@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.engine.world import ME, World, in_world
-from tests.repository import a_repository, branches
+from tests.repository import a_repository, branches, git
 
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Phase, Run
@@ -48,7 +48,7 @@ def test_the_worktree_of_a_deleted_run_goes_when_it_is_clean_and_stays_with_its_
             assert run.remains.changes is not None
             assert run.remains.changes.files == 1
         assert undone.resolved.worktree is not None
-        (Path(undone.resolved.cwd) / "new.txt").unlink()
+        git(Path(undone.resolved.cwd), "reset", "--quiet", "--hard", "HEAD~1")
         await world.clock.result(world.engine.mailbox.acknowledge(await unread(world), reader="me"))
         world.clock.jump(30 * 24 * 3600)
         await world.clock.result(world.engine.sweep.once())

@@ -64,14 +64,20 @@ class Harness:
         assert found is not None
         return found
 
+    def bases(self) -> set[str]:
+        return {each.tree.repository for each in self.do(lambda trees: trees.records())}
+
     def look(self, tree: Worktree) -> Look:
-        return self.do(lambda trees: trees.look(self.record(tree)))
+        record, bases = self.record(tree), self.bases()
+        return self.do(lambda trees: trees.look(record, bases))
 
     def merge(self, tree: Worktree) -> Merge:
-        return self.do(lambda trees: trees.merge(self.record(tree)))[0]
+        record = self.record(tree)
+        return self.do(lambda trees: trees.merge(record))[0]
 
     def prune(self, tree: Worktree) -> str | None:
-        return self.do(lambda trees: trees.remove_merged(self.record(tree)))
+        record, bases = self.record(tree), self.bases()
+        return self.do(lambda trees: trees.remove_merged(record, bases))
 
     def remove(self, tree: Worktree) -> bool:
         return self.do(lambda trees: trees.remove_clean(ME, tree))

@@ -17,7 +17,7 @@ import os
 import shutil
 import stat
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final, TypeVar
@@ -35,6 +35,7 @@ from subagents.domain.run.workspace import (
 from subagents.errors import NotFound, RuntimeUnavailable, UsageError
 from subagents.extensions.worktrees.leftovers import bring_home, commit_of
 from subagents.extensions.worktrees.worktree_changes import changes_of, diff_of, printable
+from subagents.extensions.worktrees.worktree_include import copied
 from subagents.extensions.worktrees.worktree_merge import Merge, merged
 from subagents.extensions.worktrees.worktree_standing import Standing, bytes_in, standing_of
 from subagents.ports import Diff, Kept, OffLoop, Planned
@@ -66,6 +67,8 @@ class Record(Value, frozen=True):
     base: str
     """The commit it began from."""
     is_made: bool = False
+    copies: dict[str, str] = {}
+    """Files that git ignores and that were copied into it: path → state (``is_as_copied``)."""
     attempts: dict[str, int] = {}
     """Run → the newest attempt it was made ready for."""
 
@@ -132,9 +135,14 @@ class GitWorktrees:
         """What is known of this one; None = it is not of this machine, or is gone."""
         return await self._off_loop(lambda: self._record(tree))
 
-    async def look(self, record: Record) -> Look:
-        """How it stands. Changes nothing."""
-        return await self._locked((record.tree.path,), lambda: self._look(record))
+    async def look(self, record: Record, bases: Collection[str]) -> Look:
+        """How it stands. Changes nothing.
+
+        Args:
+            record: Which.
+            bases: Checkouts that worktrees were made from: those stay.
+        """
+        return await self._locked((record.tree.path,), lambda: self._look(record, bases))
 
     async def merge(self, record: Record) -> tuple[Merge, str | None]:
         """Merge its branch into what its repository has checked out.
@@ -149,14 +157,18 @@ class GitWorktrees:
         tree = record.tree
         return await self._locked((tree.repository, tree.path), lambda: self._merge(record))
 
-    async def remove_merged(self, record: Record) -> str | None:
+    async def remove_merged(self, record: Record, bases: Collection[str]) -> str | None:
         """Remove worktree and branch if nothing is lost with them.
+
+        Args:
+            record: Which.
+            bases: See ``look``.
 
         Returns:
             Why it stays; None = it is gone.
         """
         where = (record.tree.repository, record.tree.path)
-        return await self._locked(where, lambda: self._remove_merged(record))
+        return await self._locked(where, lambda: self._remove_merged(record, bases))
 
     async def _locked(self, where: tuple[str, ...], work: Callable[[], T]) -> T:
         """One at a time in each place: two of them would meet at git's own locks and fail.
@@ -258,8 +270,7 @@ class GitWorktrees:
             # On record before it is made: a crash in between leaves no worktree without a record.
             record = self._begin(run_id, tree)
         if not record.is_made or not (Path(tree.path) / ".git").exists():
-            self._make(record)
-            record = replace(record, is_made=True)
+            record = replace(record, is_made=True, copies=self._make(record))
             self._write(record)
         if record.attempts.get(run_id, 0) >= attempt:
             return
@@ -277,7 +288,7 @@ class GitWorktrees:
         self._write(record)
         return record
 
-    def _make(self, record: Record) -> None:
+    def _make(self, record: Record) -> dict[str, str]:
         """Nothing is in it that anybody wants: it was never whole, or somebody removed it."""
         tree, path = record.tree, Path(record.tree.path)
         git = self._git(tree.repository)
@@ -291,6 +302,7 @@ class GitWorktrees:
         last = () if has_branch else (record.base,)
         # From the repository of the checkout: a path that begins with "-" is none (absolute).
         git("worktree", "add", "--quiet", *where, *last, timeout_s=CHECKOUT_S)
+        return copied(git, Path(tree.repository), path)
 
     def _set_aside(self, record: Record, attempt: int) -> None:
         """Keep what was done since on a branch of its own, then begin from the base again."""
@@ -300,7 +312,7 @@ class GitWorktrees:
         lock = git.line("rev-parse", "--path-format=absolute", "--git-path", "index.lock")
         if lock is not None:
             Path(lock).unlink(missing_ok=True)
-        found = changes_of(git, record.base, tree)
+        found = changes_of(git, record.base, tree, record.copies)
         if not found.is_clean:
             self._keep(record, attempt - 1)
         for unfinished in ("rebase", "cherry-pick", "revert"):
@@ -363,16 +375,17 @@ class GitWorktrees:
                 return printable(str(error))
         return None
 
-    def _look(self, record: Record) -> Look:
+    def _look(self, record: Record, bases: Collection[str]) -> Look:
         tree = record.tree
         if not Path(tree.repository).is_dir():
             return Look(kept_because=f"its repository {tree.repository} is gone")
-        if any(each.tree.repository == tree.path for each in self._records()):
+        if tree.path in bases:
             return Look(kept_because="the worktree of another run was made of it")
         is_there = Path(tree.path).is_dir() and record.is_made
         try:
             inside = self._git_in(tree) if is_there else None
-            standing = standing_of(self._git(tree.repository), inside, tree, record.base)
+            git = self._git(tree.repository)
+            standing = standing_of(git, inside, tree, record.base, record.copies)
         except RuntimeUnavailable as error:
             return Look(kept_because=printable(error.message))
         if not is_there:
@@ -390,12 +403,13 @@ class GitWorktrees:
         if not Path(tree.repository).is_dir():
             raise NotFound(f"the repository {tree.repository} is gone")
         kept = self._kept_back(record, record.run_id)
-        has_name = self._git(tree.repository).line("config", "user.email") is not None
+        ours = self._git(tree.repository)
+        has_name = None not in (ours.line("config", f"user.{each}") for each in ("name", "email"))
         git = Git(tree.repository, self._environ, is_users=has_name)
         return merged(git, tree.repository, tree.branch), kept
 
-    def _remove_merged(self, record: Record) -> str | None:
-        tree, look = record.tree, self._look(record)
+    def _remove_merged(self, record: Record, bases: Collection[str]) -> str | None:
+        tree, look = record.tree, self._look(record, bases)
         if look.kept_because is not None or look.standing is None:
             return look.kept_because
         git = self._git(tree.repository)
@@ -421,7 +435,7 @@ class GitWorktrees:
         if not Path(tree.path).is_dir():
             return Changes(error="the worktree is gone")
         try:
-            return changes_of(self._git_in(tree), record.base, tree)
+            return changes_of(self._git_in(tree), record.base, tree, record.copies)
         except RuntimeUnavailable as error:
             return Changes(error=printable(error.message))
 

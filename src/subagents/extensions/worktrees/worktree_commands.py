@@ -99,6 +99,8 @@ def merge(run: Run, /, *, json: Json = False) -> int:
     For example:
 
         subagents worktree merge fix-login
+
+        subagents worktree merge last --json
     """
     with connect() as client:
         answer = client.post(f"/v1/runs/{segment(run)}/merge", timeout_s=LONG_S)

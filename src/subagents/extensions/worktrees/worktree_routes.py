@@ -1,6 +1,7 @@
 """``/v1/worktrees``, and the merge of a run's: for operators; agents read ``…/diff``."""
 
 import asyncio
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from starlette.requests import Request
@@ -32,7 +33,9 @@ async def list_worktrees(request: Request) -> Response:
     query_of(request, ())
     services, trees = _operator(request)
     as_of = services.as_of()
-    rows = await asyncio.gather(*(_row(services, trees, each) for each in await trees.records()))
+    records = await trees.records()
+    bases = _bases(records)
+    rows = await asyncio.gather(*(_row(services, trees, each, bases) for each in records))
     ordered = sorted(rows, key=lambda row: row.created_at or "")
     return answer(WorktreePage(**as_of, worktrees=ordered))
 
@@ -45,11 +48,13 @@ async def prune(request: Request) -> Response:
     is_dry = query_of(request, PRUNE).flag("dryRun")
     services, trees = _operator(request)
     removed, kept = [], []
-    for record in await trees.records():
-        row = await _row(services, trees, record)
+    records = await trees.records()
+    bases = _bases(records)
+    for record in records:
+        row = await _row(services, trees, record, bases)
         if row.kept_because is None and not is_dry:
             # It is looked at once more: whoever works there may have come meanwhile.
-            row = made(WorktreeRow, row, kept_because=await trees.remove_merged(record))
+            row = made(WorktreeRow, row, kept_because=await trees.remove_merged(record, bases))
         (removed if row.kept_because is None else kept).append(row)
     return answer(WorktreePruning(removed=removed, kept=kept, dry_run=is_dry))
 
@@ -83,8 +88,14 @@ async def merge(request: Request) -> Response:
     )
 
 
-async def _row(services: Services, trees: GitWorktrees, record: Record) -> WorktreeRow:
-    look, is_open = await trees.look(record), await _is_open(services, record)
+def _bases(records: Sequence[Record]) -> Collection[str]:
+    return {each.tree.repository for each in records}
+
+
+async def _row(
+    services: Services, trees: GitWorktrees, record: Record, bases: Collection[str]
+) -> WorktreeRow:
+    look, is_open = await trees.look(record, bases), await _is_open(services, record)
     return WorktreeRow(
         run_id=record.run_id,
         state="open" if is_open else _state(look),

@@ -4,6 +4,7 @@ Blocking, and changes nothing. What cannot be known counts as something to keep.
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -31,7 +32,9 @@ class Standing(Value, frozen=True):
     """What would be lost with it, or forbids to remove it; None = it can go."""
 
 
-def standing_of(git: Git, inside: Git | None, tree: Worktree, base: str) -> Standing:
+def standing_of(
+    git: Git, inside: Git | None, tree: Worktree, base: str, copies: Mapping[str, str]
+) -> Standing:
     """Look at it.
 
     Args:
@@ -39,6 +42,7 @@ def standing_of(git: Git, inside: Git | None, tree: Worktree, base: str) -> Stan
         inside: In the worktree; None = its directory is gone.
         tree: As planned.
         base: The commit it began from.
+        copies: See ``ignored_files``.
 
     Raises:
         GitFailed: git could not say.
@@ -50,7 +54,7 @@ def standing_of(git: Git, inside: Git | None, tree: Worktree, base: str) -> Stan
         ends.append(inside("rev-parse", "--verify", "HEAD^{commit}").strip())
     new = [each for each in dict.fromkeys(ends) if each != base]
     into = _home_of(git, new) if new else None
-    why = None if inside is None else _left_in(inside)
+    why = None if inside is None else _left_in(inside, Path(tree.path), copies)
     holder = git.line("for-each-ref", "--format=%(worktreepath)", ref)
     if why is None and holder and os.path.realpath(holder) != os.path.realpath(tree.path):
         why = f"{tree.branch} is checked out in {holder}"
@@ -77,7 +81,7 @@ def _is_a_runs(ref: str) -> bool:
     return name.startswith((f"{BRANCHES}/", f"{BRANCHES}-"))
 
 
-def _left_in(inside: Git) -> str | None:
+def _left_in(inside: Git, root: Path, copies: Mapping[str, str]) -> str | None:
     git_dir = Path(inside("rev-parse", "--absolute-git-dir").removesuffix("\n"))
     if (git_dir / "locked").exists():
         return "it is locked (git worktree unlock)"
@@ -92,7 +96,7 @@ def _left_in(inside: Git) -> str | None:
         return f"git is told not to look at {_names(hidden)}"
     if below := [row.partition("\t")[2] for row in rows if row[2:].startswith(GITLINK)]:
         return f"there is a repository in it: {_names(below)}"
-    if ignored := ignored_files(inside):
+    if ignored := ignored_files(inside, root, copies):
         return f"{counted(len(ignored), 'file')} that git ignores: {_names(ignored)}"
     return None
 
