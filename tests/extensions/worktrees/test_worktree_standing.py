@@ -130,6 +130,18 @@ def test_the_branch_of_a_worktree_that_somebody_removed_stays_until_it_is_merged
     assert branches(repository) == ["main"]
 
 
+@pytest.mark.requirement("worktree:prune:came-meanwhile")
+def test_a_worktree_stays_when_a_run_began_in_it_since_it_was_listed(
+    harness: Harness, repository: Path
+) -> None:
+    tree, root = harness.made(repository)
+    listed = harness.record(tree)
+    harness.prepare(tree, attempt=2)
+    why = harness.do(lambda trees: trees.remove_merged(listed, ()))
+    assert why == "a run began in it just now"
+    assert root.is_dir()
+
+
 def tried(directory: Path, *arguments: str) -> None:
     """Git, whether or not it can do that now."""
     argv = ["git", *AS_SOMEBODY, *arguments]

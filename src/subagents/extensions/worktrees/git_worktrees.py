@@ -412,6 +412,8 @@ class GitWorktrees:
         tree, look = record.tree, self._look(record, bases)
         if look.kept_because is not None or look.standing is None:
             return look.kept_because
+        if self._record(tree) != record:
+            return "a run began in it just now"
         git = self._git(tree.repository)
         try:
             if look.changes is not None:

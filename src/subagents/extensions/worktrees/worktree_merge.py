@@ -53,7 +53,9 @@ def merged(git: Git, root: str, branch: str) -> Merge:
         text = f"{root} has filters of its own, which the daemon does not run"
         raise Conflict(text, hint=f"git merge {branch}")
     head = git("rev-parse", "--verify", "HEAD^{commit}").strip()
-    tip = git("rev-parse", "--verify", f"refs/heads/{branch}").strip()
+    tip = git.line("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}")
+    if tip is None:
+        raise Conflict(f"there is no branch {branch} in {root} any more")
     if follows(git, head, tip):
         return Merge(into=into, commit=head, is_new=False)
     new = tip
