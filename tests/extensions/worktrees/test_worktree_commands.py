@@ -9,8 +9,15 @@ from tests.cli.cli_home import Home
 from tests.e2e.live_home import until
 from tests.repository import a_repository, branches
 
+from subagents.api.wire.wire_struct import read
+from subagents.extensions.worktrees.worktree_answers import WorktreePage, WorktreeRow
+
 RUNS = 20
 APART = ("--isolation", "worktree", "--label")
+
+
+def listed(home: Home) -> list[WorktreeRow]:
+    return read(home.ok("worktree", "list", "--json").json, WorktreePage).worktrees
 
 
 @pytest.mark.requirement("cli:worktree", "worktree:twenty")
@@ -22,10 +29,10 @@ def test_the_work_of_twenty_runs_is_listed_compared_merged_and_pruned(home: Home
     home.spawn("echo rival > job0.txt", *APART, "rival")
     home.ok("wait", *labels, "rival")
 
-    rows = home.ok("worktree", "list", "--json").json["worktrees"]
-    assert [row["changedFiles"] for row in rows] == [1] * (RUNS + 1)
-    assert {row["state"] for row in rows} == {"unmerged"}
-    assert all(row["createdAt"] and row["bytes"] for row in rows)
+    rows = listed(home)
+    assert [row.changed_files for row in rows] == [1] * (RUNS + 1)
+    assert {row.state for row in rows} == {"unmerged"}
+    assert all(row.created_at and row.bytes for row in rows)
     assert len(home.ok("worktree", "list").out.splitlines()) == RUNS + 2
     assert "+3\n" in home.ok("worktree", "diff", "job-3").out
     assert "removed" not in home.ok("worktree", "prune").out
@@ -42,19 +49,17 @@ def test_the_work_of_twenty_runs_is_listed_compared_merged_and_pruned(home: Home
     assert home.ok("worktree", "prune", "--dry-run").out.count("would remove") == RUNS
     pruned = home.ok("worktree", "prune").out.splitlines()
     assert [line.split()[0] for line in pruned] == ["removed"] * RUNS + ["kept"]
-    (left,) = home.ok("worktree", "list", "--json").json["worktrees"]
-    assert branches(repository) == ["main", left["branch"]]
-    assert Path(left["path"]).is_dir()
+    (left,) = listed(home)
+    assert branches(repository) == ["main", left.branch]
+    assert Path(left.path).is_dir()
 
 
 @pytest.mark.requirement("cli:worktree", "worktree:open")
 def test_the_worktree_of_a_run_at_work_is_neither_merged_nor_removed(home: Home) -> None:
     a_repository(home.work)
     run_id = home.spawn("exec tail -f /dev/null", *APART, "open")
-    (row,) = until(
-        lambda: home.ok("worktree", "list", "--json").json["worktrees"], what="a worktree"
-    )
-    assert (row["state"], row["keptBecause"]) == ("open", "its run is not over")
+    (row,) = until(lambda: listed(home), what="a worktree")
+    assert (row.state, row.kept_because) == ("open", "its run is not over")
     assert "kept" in home.ok("worktree", "prune").out
     refused = home.cli("worktree", "merge", "open")
     assert (refused.code, "not over" in refused.err) == (1, True)

@@ -168,6 +168,10 @@ class Place:
         tried(where, "add", "--all")
         tried(where, "commit", "--quiet", "-m", "more")
 
+    def theirs(self) -> None:
+        self.write("sub/a.txt", self.repository)
+        self.commit(self.repository)
+
     def home(self) -> None:
         self.harness.changes(self.tree)
 
@@ -208,7 +212,7 @@ ACTS: Final[dict[str, Callable[[Place], object]]] = {
     "lock": lambda at: tried(at.root, "worktree", "lock", str(at.root)),
     "orphan": lambda at: tried(at.root, "checkout", "--quiet", "--orphan", "fresh"),
     "home": lambda at: at.home(),
-    "theirs": lambda at: (at.write("sub/a.txt", at.repository), at.commit(at.repository)),
+    "theirs": lambda at: at.theirs(),
     "merge": lambda at: tried(at.repository, "merge", "--quiet", at.tree.branch),
     "squash": lambda at: tried(at.repository, "merge", "--quiet", "--squash", at.tree.branch),
     "rewind": lambda at: tried(at.repository, "reset", "--quiet", "--hard", "HEAD~1"),

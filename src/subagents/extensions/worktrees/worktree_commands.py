@@ -1,7 +1,7 @@
 """``worktree list diff merge prune``: look at what runs made apart, and bring it home."""
 
 import time
-from typing import Annotated
+from typing import Annotated, Final
 
 from subagents.api.wire.log_answers import WorktreeDiff
 from subagents.api.wire.wire_struct import read
@@ -19,8 +19,8 @@ from subagents.extensions.worktrees.worktree_answers import (
 )
 from subagents.text import counted, size
 
-PLACE = "/v1/worktrees"
-LONG_S = 300
+PLACE: Final = "/v1/worktrees"
+LONG_S: Final = 300
 
 
 def list_(*, json: Json = False) -> int:

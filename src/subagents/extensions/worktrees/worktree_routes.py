@@ -13,6 +13,7 @@ from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire.parameters import flag
 from subagents.api.wire.wire_struct import iso_or_none, made
+from subagents.domain.run.values import RunId
 from subagents.domain.run.workspace import summary
 from subagents.errors import Conflict, NotFound, SubagentsError
 from subagents.extensions.worktrees.git_worktrees import GitWorktrees, Look, Record
@@ -41,13 +42,13 @@ async def list_worktrees(request: Request) -> Response:
 
 
 async def prune(request: Request) -> Response:
-    """POST /v1/worktrees/prune: remove those that are merged or unchanged, and what is of no use.
+    """POST /v1/worktrees/prune: remove those whose work another branch has, or that have none.
 
     One stays while its run is open, it is locked, or anything is in it that no other branch has.
     """
     is_dry = query_of(request, PRUNE).flag("dryRun")
     services, trees = _operator(request)
-    removed, kept = [], []
+    removed, kept = list[WorktreeRow](), list[WorktreeRow]()
     records = await trees.records()
     bases = _bases(records)
     for record in records:
@@ -125,7 +126,7 @@ async def _is_open(services: Services, record: Record) -> bool:
     """Whether a run works there, will do so, or cannot be asked."""
     if services.engine.workspaces.is_used(record.tree):
         return True
-    for run_id in {record.run_id, *record.attempts}:
+    for run_id in {record.run_id, *map(RunId, record.attempts)}:
         try:
             if not (await services.engine.queries.run(run_id)).is_settled:
                 return True
