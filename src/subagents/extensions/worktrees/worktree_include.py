@@ -7,13 +7,16 @@ match it and git ignores it, and as a clone where the file system has those.
 import fcntl
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from subagents.runtimes.git.git import CHECKOUT_S, Git, GitFailed, fields
 
 INCLUDE: Final = ".worktreeinclude"
+NAMES_MAX: Final = 500
+"""Names in one call of git."""
+_IGNORED: Final = ("ls-files", "--others", "--ignored", "-z")
 _FICLONE: Final = 0x40049409
 """The request of ioctl_ficlone(2)."""
 
@@ -34,13 +37,17 @@ def copied(git: Git, root: Path, to: Path) -> dict[str, str]:
     """
     if not (root / INCLUDE).is_file():
         return {}
-    asked = ("ls-files", "--others", "--ignored", "-z")
-    named = fields(git(*asked, f"--exclude-from={INCLUDE}", timeout_s=CHECKOUT_S))
-    ignored = {*fields(git(*asked, "--exclude-standard", timeout_s=CHECKOUT_S))}
+    named = fields(git(*_IGNORED, f"--exclude-from={INCLUDE}", timeout_s=CHECKOUT_S))
     try:
-        return {each: _copy(root / each, to, each) for each in named if each in ignored}
+        return {each: _copy(root / each, to, each) for each in _those_ignored(git, named)}
     except OSError as error:
         raise GitFailed(f"{INCLUDE}: {error}") from error
+
+
+def _those_ignored(git: Git, names: Sequence[str]) -> Iterator[str]:
+    asked = ("--literal-pathspecs", *_IGNORED, "--exclude-standard", "--")
+    for at in range(0, len(names), NAMES_MAX):
+        yield from fields(git(*asked, *names[at : at + NAMES_MAX], timeout_s=CHECKOUT_S))
 
 
 def is_as_copied(root: Path, entry: str, copies: Mapping[str, str]) -> bool:
