@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -55,7 +56,7 @@ async def prune(request: Request) -> Response:
         row = await _row(services, trees, record, bases)
         if row.kept_because is None and not is_dry:
             # It is looked at once more: whoever works there may have come meanwhile.
-            row = made(WorktreeRow, row, kept_because=await trees.remove_merged(record, bases))
+            row = replace(row, kept_because=await trees.remove_merged(record, bases))
         (removed if row.kept_because is None else kept).append(row)
     return answer(WorktreePruning(removed=removed, kept=kept, dry_run=is_dry))
 
