@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 GROUP: Final = "subagents.extensions"
 OWN: Final = (
-    *("plans", "schedules", "mcp_tasks", "acp", "claude", "codex", "llm"),
+    *("plans", "schedules", "worktrees", "mcp_tasks", "acp", "claude", "codex", "llm"),
     *("cluster", "web", "supervisor", "a2a", "ag_ui"),
     *("notifications", "telemetry"),
     "detectors",
@@ -38,6 +38,7 @@ Hook: TypeAlias = Literal[
     "middleware",
     "listeners",
     "runtimes",
+    "worktrees",
     "couriers",
     "followers",
     "worker_env",
@@ -112,6 +113,10 @@ class Extension(NamedTuple):
     """``(RuntimeHost) → Sequence[Runtime]``: who does the work, of the runtimes that the
     configuration knows. Another distribution's is an entry point of the group
     ``subagents.runtimes``.
+    """
+    worktrees: str = ""
+    """``(Path, OffLoop, Mapping[str, str]) → Worktrees``: where runs with ``isolation: worktree``
+    work, below that directory, by threads and an environment of their own. The first one counts.
     """
     couriers: str = ""
     """``(FollowerHost) → Sequence[Courier]``: who brings a result to a requester."""

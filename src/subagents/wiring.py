@@ -34,7 +34,6 @@ from subagents.node import NodeHost, NodeParts, node_name, node_of
 from subagents.ports import Batch, Exporter, OffLoop, Runtime
 from subagents.runtimes import runtime_plugins
 from subagents.runtimes.command import CommandRuntime
-from subagents.runtimes.git.git_worktrees import GitWorktrees
 from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.processes import check_sight
 from subagents.runtimes.process.shim import ProcessAttempts
@@ -168,6 +167,7 @@ def build_node(
     )
     followers = dict(extension.made("followers", host))
     couriers = [each for _, found in extension.made("couriers", host) for each in found]
+    places = extension.made("worktrees", paths.worktrees_dir, trees, os.environ)
 
     async def orphans(known: Callable[[], set[AttemptId]]) -> list[tuple[str, int]]:
         return [(attempt, pid) for attempt, pid in await command.orphans(known)]
@@ -211,7 +211,7 @@ def build_node(
         secrets_of=environments.secrets_of,
         worker_env=lambda run: environments.of_worker(run, engine.queries.open_run),
         orphans=orphans,
-        worktrees=GitWorktrees(paths.worktrees_dir, trees, os.environ),
+        worktrees=next((each for _, each in places), None),
         passes_provider=providers.passes,
         provider_of=environments.provider_of,
         settings_of=None if load_config is None else settings_by(load_config, reading),

@@ -17,6 +17,7 @@ ALONE = (
 BELOW = {
     "plan": ("run", "list", "show", "wait", "cancel", "retry", "schema"),
     "schedule": ("add", "list", "show", "run-now", "pause", "resume", "remove"),
+    "worktree": ("list", "diff", "merge", "prune"),
     "secret": ("set", "check", "delete"),
     "mcp": ("install", "uninstall", "config", "plugin", "skill"),
     "hook": ("stop", "session-start"),

@@ -43,8 +43,8 @@ from subagents.errors import ConfigError, RuntimeUnavailable, UsageError
 from subagents.extensions.install.foreign_agents import claude_agents, openclaw
 from subagents.extensions.notifications.webhook_courier import RETRY_AFTER_MS_MAX, retry_after_ms
 from subagents.extensions.plans.plan_file import read_plan
+from subagents.extensions.worktrees.worktree_changes import changes_of
 from subagents.runtimes.git.git import Git
-from subagents.runtimes.git.worktree_changes import changes_of
 from subagents.runtimes.output.output_items import provider_message
 from subagents.runtimes.output.terminal_text import line_items, plain
 from subagents.store.transcripts.grep import Search, pattern

@@ -65,7 +65,11 @@ class Worktrees(Protocol):
         """
 
     async def changes(self, run_id: RunId, tree: Worktree) -> Changes | None:
-        """What was changed since it was made; None = it was never made. Changes nothing."""
+        """What was changed since it was made; None = it was never made.
+
+        What its worker left in no commit is in one then, on its branch; where that cannot be, the
+        files stay as they are, and ``Changes.uncommitted`` says why. Idempotent.
+        """
 
     async def diff(self, tree: Worktree, path: str | None, *, bytes_max: int) -> Diff:
         """What was changed since it was made, as text. Changes nothing.
@@ -142,7 +146,7 @@ class Workplace(Protocol):
         """Those of these paths at which it has a regular file. Changes nothing."""
 
     async def changes(self, run: Run) -> Changes | None:
-        """What was changed in its worktree; None = it has none. Changes nothing."""
+        """What was changed in its worktree; None = it has none. See ``Worktrees.changes``."""
 
     async def diff(self, run: Run, path: str | None, *, bytes_max: int) -> Diff:
         """The same as text; see ``Worktrees.diff``. Changes nothing.

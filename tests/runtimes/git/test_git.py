@@ -1,29 +1,11 @@
-"""How git is run: without hooks, without our environment, and not for ever."""
+"""How git is run: without a repository's commands, and not for ever."""
 
-import asyncio
 import os
 from pathlib import Path
 
 import pytest
-from tests.runtimes.git.worktree_harness import ME, Harness
 
-from subagents.engine.kernel.threads import DaemonThreads
-from subagents.errors import UsageError
-from subagents.runtimes.git.git import Git, GitFailed
-from subagents.runtimes.git.git_worktrees import GitWorktrees
-
-
-@pytest.mark.requirement("git:no-hooks", "git:own-environment")
-def test_a_repositorys_hooks_and_our_environment_do_not_reach_git(
-    harness: Harness, repository: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    hook = repository / ".git" / "hooks" / "post-checkout"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/hooked\n")
-    hook.chmod(0o755)
-    monkeypatch.setenv("GIT_DIR", "/nowhere")
-    harness.prepare(harness.plan(repository).tree)
-    assert not (tmp_path / "hooked").exists()
+from subagents.runtimes.git.git import COMMANDS, Git, GitFailed
 
 
 @pytest.mark.requirement("git:bounded")
@@ -37,16 +19,32 @@ def test_git_that_hangs_is_ended_and_named(tmp_path: Path) -> None:
         slow("status", timeout_s=0.2)
 
 
-@pytest.mark.requirement("git:missing")
-def test_a_machine_without_git_refuses_the_worktree_and_says_so(tmp_path: Path) -> None:
-    async def play() -> None:
-        threads = DaemonThreads("git")
-        trees = GitWorktrees(tmp_path / "trees", threads, {"PATH": str(tmp_path)})
-        try:
-            await trees.plan(str(tmp_path), run_id=ME, label="x")
-        finally:
-            threads.close()
-
-    with pytest.raises(UsageError, match="there is no git") as refused:
-        asyncio.run(play())
-    assert (refused.value.hint or "").startswith("install git")
+@pytest.mark.requirement("git:no-commands")
+@pytest.mark.parametrize(
+    ("key", "is_command"),
+    [
+        ("filter.lfs.clean", True),
+        ("filter.a.b.process", True),
+        ("diff.pdf.textconv", True),
+        ("diff.external", True),
+        ("merge.ours.driver", True),
+        ("core.sshcommand", True),
+        ("core.gitproxy", True),
+        ("credential.helper", True),
+        ("credential.https://example.com.helper", True),
+        ("remote.origin.uploadpack", True),
+        ("remote.origin.vcs", True),
+        ("gpg.ssh.program", True),
+        ("submodule.a.update", True),
+        ("filter.lfs.required", False),
+        ("remote.origin.url", False),
+        ("core.autocrlf", False),
+        ("credential.username", False),
+        ("user.email", False),
+        ("diff.renames", False),
+    ],
+)
+def test_keys_that_name_commands_are_told_from_those_that_do_not(
+    key: str, *, is_command: bool
+) -> None:
+    assert (COMMANDS.fullmatch(key) is not None) == is_command

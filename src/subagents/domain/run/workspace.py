@@ -88,6 +88,8 @@ class Changes(Value, frozen=True):
     """Where the work of attempts before this one is kept."""
     error: str | None = None
     """Why it could not be looked at; then nothing else is known."""
+    uncommitted: str | None = None
+    """Why what its worker did not commit is in no commit, but in the worktree alone."""
 
     @property
     def is_clean(self) -> bool:
@@ -140,7 +142,9 @@ def summary(changes: Changes) -> str:
         parts.append(f"{changes.ignored} ignored by git")
     gone = [each.path for each in changes.changed if each.kind is ChangeKind.DELETED]
     text = ", ".join(parts)
-    return f"{text}; deleted: {listed(gone, NAMED_MAX, changes.deleted)}" if gone else text
+    if gone:
+        text += f"; deleted: {listed(gone, NAMED_MAX, changes.deleted)}"
+    return text if changes.uncommitted is None else f"{text}; not committed: {changes.uncommitted}"
 
 
 def out_of_scope(changes: Changes, artifacts: Sequence[str], prefix: str) -> tuple[str, ...]:

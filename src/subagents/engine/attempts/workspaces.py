@@ -57,7 +57,7 @@ class Workspaces:
     ) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
         self._recorder = recorder
-        self._worktrees = worktrees
+        self.worktrees = worktrees
         self._at = at
         self._looked_at_ms: dict[str, int] = {}
 
@@ -80,12 +80,12 @@ class Workspaces:
         """
         if spec.isolation is not Isolation.WORKTREE or not is_here:
             return PlannedWorkspace(cwd=cwd)
-        if self._worktrees is None:
+        if self.worktrees is None:
             raise UsageError(
                 f'isolation "{spec.isolation}" is not available here',
                 details={"field": "isolation"},
             )
-        planned = await self._worktrees.plan(cwd, run_id=run_id, label=label)
+        planned = await self.worktrees.plan(cwd, run_id=run_id, label=label)
         return PlannedWorkspace(cwd=planned.cwd, tree=planned.tree, warnings=planned.warnings)
 
     async def prepare(self, run: Run) -> Run:
@@ -186,7 +186,7 @@ class Workspaces:
     async def tidy(self, run: Run) -> None:
         """Remove the run's worktree if nothing is in it that somebody may want."""
         tree = run.resolved.worktree
-        if tree is None or self._is_used(tree, besides=run.id):
+        if tree is None or self.is_used(tree, besides=run.id):
             return
         try:
             contract = run.spec.verification
@@ -197,7 +197,7 @@ class Workspaces:
         except SubagentsError as error:
             log.warning("worktree %s stays: %s", tree.path, error)
 
-    def _is_used(self, tree: Worktree, *, besides: RunId | None) -> bool:
+    def is_used(self, tree: Worktree, *, besides: RunId | None = None) -> bool:
         """A run that is not over works there: one that continues the session of another."""
         return any(
             run.id != besides
@@ -209,20 +209,20 @@ class Workspaces:
 
     async def sweep(self) -> None:
         """Remove the clean worktrees of runs that are deleted; the others stay, with their work."""
-        if self._worktrees is None:
+        if self.worktrees is None:
             return
         now = self._clock.steady_ms()
-        for kept in await self._worktrees.kept():
+        for kept in await self.worktrees.kept():
             path = kept.tree.path
             if now - self._looked_at_ms.get(path, -LOOK_AGAIN_MS) < LOOK_AGAIN_MS:
                 continue
             self._looked_at_ms[path] = now
-            if kept.run_id in self._ledger.live or self._is_used(kept.tree, besides=None):
+            if kept.run_id in self._ledger.live or self.is_used(kept.tree):
                 continue
             if await self._is_stored(kept.run_id):
                 continue
             try:
-                is_gone = await self._worktrees.remove_clean(kept.run_id, kept.tree)
+                is_gone = await self.worktrees.remove_clean(kept.run_id, kept.tree)
             except SubagentsError as error:
                 log.warning("worktree %s stays: %s", path, error)
                 continue

@@ -58,6 +58,11 @@ _IDENTITY: Final = {
 class GitFailed(RuntimeUnavailable):
     """git refused, or did not answer in time; the message is its own."""
 
+    status: int | None = None
+    """With which it ended."""
+    answer: str = ""
+    """What it printed all the same."""
+
 
 class NoGit(RuntimeUnavailable):
     """There is no git on the daemon's PATH."""
@@ -80,6 +85,7 @@ class Git:
         environ: The daemon's environment; what of it git needs is passed on.
         index: Another index file than the worktree's own.
         checkout: Whose root the directory is; None = git finds out what it is in.
+        is_users: Its commits are the user's, as their configuration says, and not ours.
     """
 
     def __init__(
@@ -89,6 +95,7 @@ class Git:
         *,
         index: Path | None = None,
         checkout: Checkout | None = None,
+        is_users: bool = False,
     ) -> None:
         self._directory = str(directory)
         self._overriding: dict[str, str] | None = None
@@ -98,7 +105,7 @@ class Git:
             "GIT_OPTIONAL_LOCKS": "0",
             "GIT_PAGER": "cat",
             "GIT_LFS_SKIP_SMUDGE": environ.get("GIT_LFS_SKIP_SMUDGE", "0"),
-            **_IDENTITY,
+            **({} if is_users else _IDENTITY),
         }
         if index is not None:
             self._env["GIT_INDEX_FILE"] = str(index)
@@ -152,7 +159,9 @@ class Git:
             raise GitFailed(f"git cannot be run: {error.strerror}") from error
         if done.returncode != 0:
             message = done.stderr.decode("utf-8", "replace").strip()[-ERROR_CHARS_MAX:]
-            raise GitFailed(f"git {name}: {message or f'exit status {done.returncode}'}")
+            failed = GitFailed(f"git {name}: {message or f'exit status {done.returncode}'}")
+            failed.status, failed.answer = done.returncode, os.fsdecode(done.stdout)
+            raise failed
         if len(done.stdout) > OUTPUT_BYTES_MAX:
             raise GitFailed(f"git {name} answered more than {OUTPUT_BYTES_MAX} bytes")
         return os.fsdecode(done.stdout)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.builders import Life, a_resolved
 from tests.extensions.cluster.remote.loopback_nodes import LoopbackClient, NodeServer
-from tests.repository import a_repository
+from tests.repository import a_repository, git
 from tests.runtimes.attempt_harness import BOUND_S, off_loop, until_async
 
 from subagents.domain.run.events import WorktreePlanned
@@ -25,7 +25,7 @@ from subagents.errors import NotFound, RuntimeUnavailable, UsageError
 from subagents.extensions.cluster.remote.attempt_host import AttemptHost
 from subagents.extensions.cluster.remote.remote_workplace import RemoteWorkplace
 from subagents.extensions.cluster.remote.slots import Slots
-from subagents.runtimes.git.git_worktrees import GitWorktrees
+from subagents.extensions.worktrees.git_worktrees import GitWorktrees
 
 NODE = "b"
 CONTRACT = Contract(artifacts=(Artifact(path="out.txt"),), commands=("test $SAID = yes",))
@@ -96,7 +96,7 @@ def test_a_worktree_there_is_planned_made_compared_and_removed(far: Far) -> None
         assert [each.path for each in changes.changed] == ["sub/b.txt"]
         assert "+new" in (await far.there.diff(run, None, bytes_max=10_000)).text
         assert not await far.there.remove_clean(run)
-        (work / "b.txt").unlink()
+        git(work, "reset", "--quiet", "--hard", "HEAD~1")
         assert await far.there.remove_clean(run)
         assert not await off_loop(work.exists)
         with pytest.raises(UsageError, match="on node b"):

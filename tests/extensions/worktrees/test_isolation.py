@@ -41,7 +41,7 @@ def test_a_run_works_apart_and_its_result_names_branch_path_and_changes(tmp_path
         assert item["result"].strip() == receipt["cwd"]
         changes = item["workspace"]["changes"]
         assert item["workspace"]["kept"] is True
-        assert changes["summary"] == "4 files changed, +3 -1, 1 commit; deleted: tests/test_a.py"
+        assert changes["summary"] == "4 files changed, +3 -1, 2 commits; deleted: tests/test_a.py"
         assert changes["deleted"] == ["tests/test_a.py"]
         assert f"Worktree: {changes['summary']} (branch {place['branch']}" in item["announcement"]
         assert (repository / "tests" / "test_a.py").exists()

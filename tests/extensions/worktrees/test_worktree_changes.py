@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from tests.extensions.worktrees.worktree_harness import Harness
 from tests.repository import commit
-from tests.runtimes.git.worktree_harness import Harness
 
 from subagents.domain.run.workspace import (
     ChangeKind,
     Worktree,
     summary,
 )
+from subagents.extensions.worktrees.worktree_changes import changes_of
 from subagents.runtimes.git.git import Git, GitFailed
-from subagents.runtimes.git.worktree_changes import changes_of
 
 
 @pytest.mark.requirement("worktree:changes:deleted", "field:out-of-scope-edits")
@@ -39,8 +39,8 @@ def test_changes_name_deleted_files_first_whether_committed_or_not(
         ("picture.bin", ChangeKind.ADDED),
     ]
     assert (found.files, found.insertions, found.deletions) == (4, 4, 2)
-    assert (found.deleted, found.commits, found.is_clean) == (1, 1, False)
-    assert summary(found) == "4 files changed, +4 -2, 1 commit; deleted: tests/test_a.py"
+    assert (found.deleted, found.commits, found.is_clean) == (1, 2, False)
+    assert summary(found) == "4 files changed, +4 -2, 2 commits; deleted: tests/test_a.py"
 
 
 @pytest.mark.requirement("worktree:changes:names")

@@ -5,11 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.extensions.worktrees.worktree_harness import Harness
 from tests.repository import AS_SOMEBODY, branches, commit, git
-from tests.runtimes.git.worktree_harness import Harness
 
 from subagents.errors import RuntimeUnavailable, SubagentsError
-from subagents.runtimes.git.git import COMMANDS
 
 FILTERED = "* filter=x diff=x merge=x\n"
 
@@ -175,32 +174,14 @@ def test_what_the_users_own_configuration_names_is_run_as_ever(
     assert harness.changes(planned.tree).is_clean
 
 
-@pytest.mark.requirement("git:no-commands")
-@pytest.mark.parametrize(
-    ("key", "is_command"),
-    [
-        ("filter.lfs.clean", True),
-        ("filter.a.b.process", True),
-        ("diff.pdf.textconv", True),
-        ("diff.external", True),
-        ("merge.ours.driver", True),
-        ("core.sshcommand", True),
-        ("core.gitproxy", True),
-        ("credential.helper", True),
-        ("credential.https://example.com.helper", True),
-        ("remote.origin.uploadpack", True),
-        ("remote.origin.vcs", True),
-        ("gpg.ssh.program", True),
-        ("submodule.a.update", True),
-        ("filter.lfs.required", False),
-        ("remote.origin.url", False),
-        ("core.autocrlf", False),
-        ("credential.username", False),
-        ("user.email", False),
-        ("diff.renames", False),
-    ],
-)
-def test_keys_that_name_commands_are_told_from_those_that_do_not(
-    key: str, *, is_command: bool
+@pytest.mark.requirement("git:no-hooks", "git:own-environment")
+def test_a_repositorys_hooks_and_our_environment_do_not_reach_git(
+    harness: Harness, repository: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert (COMMANDS.fullmatch(key) is not None) == is_command
+    hook = repository / ".git" / "hooks" / "post-checkout"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/hooked\n")
+    hook.chmod(0o755)
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    harness.prepare(harness.plan(repository).tree)
+    assert not (tmp_path / "hooked").exists()

@@ -17,7 +17,8 @@ import os
 import shutil
 import stat
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -32,6 +33,11 @@ from subagents.domain.run.workspace import (
     worktree_name,
 )
 from subagents.errors import NotFound, RuntimeUnavailable, UsageError
+from subagents.extensions.worktrees.leftovers import bring_home, commit_of
+from subagents.extensions.worktrees.worktree_changes import changes_of, diff_of, printable
+from subagents.extensions.worktrees.worktree_include import copied
+from subagents.extensions.worktrees.worktree_merge import Merge, merged
+from subagents.extensions.worktrees.worktree_standing import Standing, bytes_in, standing_of
 from subagents.ports import Diff, Kept, OffLoop, Planned
 from subagents.runtimes.git.git import (
     CHECKOUT_S,
@@ -42,7 +48,6 @@ from subagents.runtimes.git.git import (
     NoGit,
     fields,
 )
-from subagents.runtimes.git.worktree_changes import changes_of, diff_of, printable
 
 T = TypeVar("T")
 
@@ -62,8 +67,23 @@ class Record(Value, frozen=True):
     base: str
     """The commit it began from."""
     is_made: bool = False
+    copies: dict[str, str] = {}
+    """Files that git ignores and that were copied into it: path → state (``is_as_copied``)."""
     attempts: dict[str, int] = {}
     """Run → the newest attempt it was made ready for."""
+
+
+class Look(Value, frozen=True):
+    """A worktree, looked at."""
+
+    kept_because: str | None
+    """Why it is not removed, whatever its run does; None = it can be."""
+    standing: Standing | None = None
+    """None = git could not say."""
+    changes: Changes | None = None
+    """None = it is not there."""
+    made_at_ms: int | None = None
+    bytes: int = 0
 
 
 class GitWorktrees:
@@ -87,28 +107,82 @@ class GitWorktrees:
 
     async def prepare(self, run_id: RunId, tree: Worktree, *, attempt: int, afresh: bool) -> None:
         """See ``ports.Worktrees.prepare``."""
-        await self._locked(tree, lambda: self._prepare(run_id, tree, attempt, afresh=afresh))
+        where = (tree.repository, tree.path)
+        await self._locked(where, lambda: self._prepare(run_id, tree, attempt, afresh=afresh))
 
-    async def changes(self, run_id: RunId, tree: Worktree) -> Changes | None:  # noqa: ARG002
+    async def changes(self, run_id: RunId, tree: Worktree) -> Changes | None:
         """See ``ports.Worktrees.changes``."""
-        return await self._off_loop(lambda: self._changes(tree))
+        return await self._locked((tree.path,), lambda: self._brought(run_id, tree))
 
     async def diff(self, tree: Worktree, path: str | None, *, bytes_max: int) -> Diff:
         """See ``ports.Worktrees.diff``."""
-        return await self._locked(tree, lambda: self._diff(tree, path, bytes_max))
+        return await self._locked((tree.path,), lambda: self._diff(tree, path, bytes_max))
 
     async def remove_clean(self, run_id: RunId, tree: Worktree) -> bool:  # noqa: ARG002
         """See ``ports.Worktrees.remove_clean``."""
-        return await self._locked(tree, lambda: self._remove_clean(tree))
+        where = (tree.repository, tree.path)
+        return await self._locked(where, lambda: self._remove_clean(tree))
 
     async def kept(self) -> tuple[Kept, ...]:
         """See ``ports.Worktrees.kept``."""
-        return await self._off_loop(self._kept)
+        return tuple(Kept(run_id=each.run_id, tree=each.tree) for each in await self.records())
 
-    async def _locked(self, tree: Worktree, work: Callable[[], T]) -> T:
-        """One at a time per repository: two of them would meet at git's own locks and fail."""
-        async with self._locks[tree.repository]:
-            return await self._off_loop(work)
+    async def records(self) -> tuple[Record, ...]:
+        """What is known of all that exist."""
+        return await self._off_loop(lambda: tuple(self._records()))
+
+    async def record(self, tree: Worktree) -> Record | None:
+        """What is known of this one; None = it is not of this machine, or is gone."""
+        return await self._off_loop(lambda: self._record(tree))
+
+    async def look(self, record: Record, bases: Collection[str]) -> Look:
+        """How it stands. Changes nothing.
+
+        Args:
+            record: Which.
+            bases: Checkouts that worktrees were made from: those stay.
+        """
+        return await self._locked((record.tree.path,), lambda: self._look(record, bases))
+
+    async def merge(self, record: Record) -> tuple[Merge, str | None]:
+        """Merge its branch into what its repository has checked out.
+
+        Returns:
+            What came of it, and why what its worker did not commit is not in it; None = it is.
+
+        Raises:
+            Conflict: The checkout is not ready for it; nothing was changed there.
+            GitFailed: git could not do it; nothing was changed there.
+        """
+        tree = record.tree
+        return await self._locked((tree.repository, tree.path), lambda: self._merge(record))
+
+    async def remove_merged(self, record: Record, bases: Collection[str]) -> str | None:
+        """Remove worktree and branch if nothing is lost with them.
+
+        Args:
+            record: Which.
+            bases: See ``look``.
+
+        Returns:
+            Why it stays; None = it is gone.
+        """
+        where = (record.tree.repository, record.tree.path)
+        return await self._locked(where, lambda: self._remove_merged(record, bases))
+
+    async def _locked(self, where: tuple[str, ...], work: Callable[[], T]) -> T:
+        """One at a time in each place: two of them would meet at git's own locks and fail.
+
+        Where the caller no longer waits, it ends all the same before the next one begins.
+        """
+
+        async def alone() -> T:
+            async with AsyncExitStack() as held:
+                for each in where:
+                    await held.enter_async_context(self._locks[each])
+                return await self._off_loop(work)
+
+        return await asyncio.shield(asyncio.ensure_future(alone()))
 
     def _git(self, directory: str) -> Git:
         return Git(directory, self._environ)
@@ -196,8 +270,7 @@ class GitWorktrees:
             # On record before it is made: a crash in between leaves no worktree without a record.
             record = self._begin(run_id, tree)
         if not record.is_made or not (Path(tree.path) / ".git").exists():
-            self._make(record)
-            record = replace(record, is_made=True)
+            record = replace(record, is_made=True, copies=self._make(record))
             self._write(record)
         if record.attempts.get(run_id, 0) >= attempt:
             return
@@ -215,7 +288,7 @@ class GitWorktrees:
         self._write(record)
         return record
 
-    def _make(self, record: Record) -> None:
+    def _make(self, record: Record) -> dict[str, str]:
         """Nothing is in it that anybody wants: it was never whole, or somebody removed it."""
         tree, path = record.tree, Path(record.tree.path)
         git = self._git(tree.repository)
@@ -229,6 +302,7 @@ class GitWorktrees:
         last = () if has_branch else (record.base,)
         # From the repository of the checkout: a path that begins with "-" is none (absolute).
         git("worktree", "add", "--quiet", *where, *last, timeout_s=CHECKOUT_S)
+        return copied(git, Path(tree.repository), path)
 
     def _set_aside(self, record: Record, attempt: int) -> None:
         """Keep what was done since on a branch of its own, then begin from the base again."""
@@ -238,7 +312,7 @@ class GitWorktrees:
         lock = git.line("rev-parse", "--path-format=absolute", "--git-path", "index.lock")
         if lock is not None:
             Path(lock).unlink(missing_ok=True)
-        found = changes_of(git, record.base, tree)
+        found = changes_of(git, record.base, tree, record.copies)
         if not found.is_clean:
             self._keep(record, attempt - 1)
         for unfinished in ("rebase", "cherry-pick", "revert"):
@@ -248,24 +322,113 @@ class GitWorktrees:
 
     def _keep(self, record: Record, attempt: int) -> None:
         tree, kept = record.tree, f"refs/heads/{record.tree.branch}-attempt-{attempt}"
-        if self._git_in(tree).line("rev-parse", "--verify", "--quiet", kept) is not None:
+        git = self._git_in(tree)
+        if git.line("rev-parse", "--verify", "--quiet", kept) is not None:
             return  # kept before a crash; what is there by now may be half of it
-        index = Path(f"{tree.path}.index")
-        index.unlink(missing_ok=True)
-        git = self._git_in(tree, index=index)
+        index = self._index(tree)
         try:
-            git("read-tree", "HEAD")
-            git("add", "--all", "--ignore-errors", timeout_s=CHECKOUT_S)
-            head, work = git("rev-parse", "HEAD").strip(), git("write-tree").strip()
-            if work != git("rev-parse", "HEAD^{tree}").strip():
-                text = f"Work of attempt {attempt} of run {record.run_id}, as it was left"
-                head = git("commit-tree", work, "-p", head, "-m", text).strip()
+            work = commit_of(git, self._git_in(tree, index=index), _text(record.run_id, attempt))
             # Zeros: only where no such branch is there yet (git-update-ref(1)).
-            git("update-ref", kept, head, "0" * len(head))
+            git("update-ref", kept, work, "0" * len(work))
         finally:
             index.unlink(missing_ok=True)
 
+    def _bring_home(self, record: Record, run_id: RunId) -> None:
+        """Put what is in no commit into one, on the run's branch, from which it is merged.
+
+        Raises:
+            RuntimeUnavailable: It cannot be, and all files stay as they are.
+        """
+        tree, index = record.tree, self._index(record.tree)
+        text = _text(run_id, record.attempts.get(run_id, 1))
+        try:
+            git, apart = self._git_in(tree), self._git_in(tree, index=index)
+            bring_home(git, apart, index, tree.branch, text)
+        finally:
+            index.unlink(missing_ok=True)
+
+    def _index(self, tree: Worktree) -> Path:
+        """A copy of its index: git knows by it which files are as they were."""
+        own = Path(self._checkout(tree).git_dir, "index")
+        # Beside it, so that it can take its place.
+        index = own.with_name("subagents-index")
+        for left in (index, own.with_name("subagents-index.lock")):
+            left.unlink(missing_ok=True)  # of a daemon that was killed
+        if own.is_file():
+            shutil.copyfile(own, index)
+        return index
+
     # -- looking, removing -----------------------------------------------------------------
+
+    def _brought(self, run_id: RunId, tree: Worktree) -> Changes | None:
+        record = self._record(tree)
+        kept = None if record is None else self._kept_back(record, run_id)
+        found = self._changes(tree)
+        return found and replace(found, uncommitted=kept)
+
+    def _kept_back(self, record: Record, run_id: RunId) -> str | None:
+        """Why not all is on its branch; None = it is, or there is no worktree."""
+        if record.is_made and Path(record.tree.path).is_dir():
+            try:
+                self._bring_home(record, run_id)
+            except (RuntimeUnavailable, OSError) as error:
+                return printable(str(error))
+        return None
+
+    def _look(self, record: Record, bases: Collection[str]) -> Look:
+        tree = record.tree
+        if not Path(tree.repository).is_dir():
+            return Look(kept_because=f"its repository {tree.repository} is gone")
+        if tree.path in bases:
+            return Look(kept_because="the worktree of another run was made of it")
+        is_there = Path(tree.path).is_dir() and record.is_made
+        try:
+            inside = self._git_in(tree) if is_there else None
+            git = self._git(tree.repository)
+            standing = standing_of(git, inside, tree, record.base, record.copies)
+        except RuntimeUnavailable as error:
+            return Look(kept_because=printable(error.message))
+        if not is_there:
+            return Look(kept_because=standing.kept_because, standing=standing)
+        return Look(
+            kept_because=standing.kept_because,
+            standing=standing,
+            changes=self._changes(tree),
+            made_at_ms=int(Path(tree.path, ".git").lstat().st_mtime * 1000),
+            bytes=bytes_in(Path(tree.path)),
+        )
+
+    def _merge(self, record: Record) -> tuple[Merge, str | None]:
+        tree = record.tree
+        if not Path(tree.repository).is_dir():
+            raise NotFound(f"the repository {tree.repository} is gone")
+        kept = self._kept_back(record, record.run_id)
+        ours = self._git(tree.repository)
+        has_name = None not in (ours.line("config", f"user.{each}") for each in ("name", "email"))
+        git = Git(tree.repository, self._environ, is_users=has_name)
+        return merged(git, tree.repository, tree.branch), kept
+
+    def _remove_merged(self, record: Record, bases: Collection[str]) -> str | None:
+        tree, look = record.tree, self._look(record, bases)
+        if look.kept_because is not None or look.standing is None:
+            return look.kept_because
+        if self._record(tree) != record:
+            return "a run began in it just now"
+        git = self._git(tree.repository)
+        try:
+            if look.changes is not None:
+                # Without --force: git itself looks again.
+                git("worktree", "remove", tree.path, timeout_s=CHECKOUT_S)
+            elif Path(tree.path).exists():
+                return "it was not made to its end; its run, or the next sweep, ends that"
+            git.line("worktree", "prune")
+            if look.standing.tip is not None:
+                # Only where it still is.
+                git("update-ref", "-d", f"refs/heads/{tree.branch}", look.standing.tip)
+        except RuntimeUnavailable as error:
+            return printable(error.message)
+        self._file(tree).unlink(missing_ok=True)
+        return None
 
     def _changes(self, tree: Worktree) -> Changes | None:
         record = self._record(tree)
@@ -274,7 +437,7 @@ class GitWorktrees:
         if not Path(tree.path).is_dir():
             return Changes(error="the worktree is gone")
         try:
-            return changes_of(self._git_in(tree), record.base, tree)
+            return changes_of(self._git_in(tree), record.base, tree, record.copies)
         except RuntimeUnavailable as error:
             return Changes(error=printable(error.message))
 
@@ -315,13 +478,8 @@ class GitWorktrees:
         self._file(tree).unlink(missing_ok=True)
         return True
 
-    def _kept(self) -> tuple[Kept, ...]:
-        found = []
-        for file in sorted(self._directory.glob("*.json")):
-            record = _read(file)
-            if record is not None:
-                found.append(Kept(run_id=record.run_id, tree=record.tree))
-        return tuple(found)
+    def _records(self) -> Iterator[Record]:
+        return filter(None, map(_read, sorted(self._directory.glob("*.json"))))
 
     # -- records ---------------------------------------------------------------------------
 
@@ -363,6 +521,10 @@ def _linked(tree: Worktree) -> str | None:
         return None
     before, _, where = text.partition("gitdir: ")
     return None if before or not where else os.path.realpath(Path(tree.path, where))
+
+
+def _text(run_id: RunId, attempt: int) -> str:
+    return f"Work of attempt {attempt} of run {run_id}, as it was left"
 
 
 def _unrun(git: Git) -> tuple[str, ...]:

@@ -5,17 +5,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.extensions.worktrees.worktree_harness import ME, Harness
 from tests.repository import a_repository, branches, commit, git
-from tests.runtimes.git.worktree_harness import ME, Harness
 
 from subagents.domain.run.values import RunId
 from subagents.domain.run.workspace import (
     Changes,
     Worktree,
 )
+from subagents.engine.kernel.threads import DaemonThreads
 from subagents.errors import RuntimeUnavailable, SubagentsError, UsageError
+from subagents.extensions.worktrees.git_worktrees import GitWorktrees
 from subagents.ports import Diff
-from subagents.runtimes.git.git_worktrees import GitWorktrees
 
 
 @pytest.mark.requirement("worktree:made:same-subdirectory", "worktree:plan:changes-nothing")
@@ -359,3 +360,18 @@ def test_a_repository_that_is_gone_is_an_error_and_its_worktree_stays(
         harness.prepare(tree)
     assert not isinstance(failed.value, RuntimeUnavailable)
     assert "is gone" in failed.value.message
+
+
+@pytest.mark.requirement("git:missing")
+def test_a_machine_without_git_refuses_the_worktree_and_says_so(tmp_path: Path) -> None:
+    async def play() -> None:
+        threads = DaemonThreads("git")
+        trees = GitWorktrees(tmp_path / "trees", threads, {"PATH": str(tmp_path)})
+        try:
+            await trees.plan(str(tmp_path), run_id=ME, label="x")
+        finally:
+            threads.close()
+
+    with pytest.raises(UsageError, match="there is no git") as refused:
+        asyncio.run(play())
+    assert (refused.value.hint or "").startswith("install git")

@@ -15,8 +15,9 @@ from subagents.domain.run.workspace import (
     Worktree,
 )
 from subagents.engine.kernel.threads import DaemonThreads
+from subagents.extensions.worktrees.git_worktrees import GitWorktrees, Look, Record
+from subagents.extensions.worktrees.worktree_merge import Merge
 from subagents.ports import Planned
-from subagents.runtimes.git.git_worktrees import GitWorktrees
 
 T = TypeVar("T")
 
@@ -30,6 +31,12 @@ class Harness:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.home = root / "worktrees"
+
+    def made(self, repository: Path, *, run_id: RunId = ME) -> tuple[Worktree, Path]:
+        """A worktree and its directory."""
+        tree = self.plan(repository, run_id=run_id).tree
+        self.prepare(tree)
+        return tree, Path(tree.path)
 
     def do(self, work: Callable[[GitWorktrees], Awaitable[T]]) -> T:
         async def play() -> T:
@@ -51,6 +58,26 @@ class Harness:
         found = self.do(lambda trees: trees.changes(ME, tree))
         assert found is not None
         return found
+
+    def record(self, tree: Worktree) -> Record:
+        found = self.do(lambda trees: trees.record(tree))
+        assert found is not None
+        return found
+
+    def bases(self) -> set[str]:
+        return {each.tree.repository for each in self.do(lambda trees: trees.records())}
+
+    def look(self, tree: Worktree) -> Look:
+        record, bases = self.record(tree), self.bases()
+        return self.do(lambda trees: trees.look(record, bases))
+
+    def merge(self, tree: Worktree) -> Merge:
+        record = self.record(tree)
+        return self.do(lambda trees: trees.merge(record))[0]
+
+    def prune(self, tree: Worktree) -> str | None:
+        record, bases = self.record(tree), self.bases()
+        return self.do(lambda trees: trees.remove_merged(record, bases))
 
     def remove(self, tree: Worktree) -> bool:
         return self.do(lambda trees: trees.remove_clean(ME, tree))

@@ -5,7 +5,9 @@ left behind unless they are caches that tools make by themselves.
 """
 
 import stat
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from subagents.domain.run.workspace import (
@@ -16,28 +18,38 @@ from subagents.domain.run.workspace import (
     FileChange,
     Worktree,
 )
+from subagents.extensions.worktrees.worktree_include import is_as_copied
 from subagents.runtimes.git.git import NO_SUBMODULES, Git, GitFailed, fields
 
 LOOK_S: Final = 10.0
+NO_COPIES: Final = MappingProxyType(dict[str, str]())
 COUNTED_BYTES_MAX: Final = 256 * 1024
 COUNTED_MAX: Final = 500
 """New files whose lines are counted."""
 _ORDER: Final = {ChangeKind.DELETED: 0, ChangeKind.MODIFIED: 1, ChangeKind.ADDED: 2}
 
 
-def changes_of(git: Git, base: str, tree: Worktree) -> Changes:
+def changes_of(
+    git: Git, base: str, tree: Worktree, copies: Mapping[str, str] = NO_COPIES
+) -> Changes:
     """Compare a worktree, in which ``git`` is, with the commit that it began from.
+
+    Args:
+        git: In the worktree.
+        base: That commit.
+        tree: Which worktree.
+        copies: See ``ignored_files``.
 
     Raises:
         GitFailed: git could not say.
     """
     try:
-        return _changes(git, base, tree)
+        return _changes(git, base, tree, copies)
     except ValueError as error:
         raise GitFailed(f"git's answer about the worktree cannot be read: {error}") from error
 
 
-def _changes(git: Git, base: str, tree: Worktree) -> Changes:
+def _changes(git: Git, base: str, tree: Worktree, copies: Mapping[str, str]) -> Changes:
     plain = ("--no-renames", "--no-ext-diff", "--no-textconv", NO_SUBMODULES, "-z", base, "--")
     lines = _numbers(git("diff", "--numstat", *plain, timeout_s=LOOK_S))
     kinds = _kinds(git("diff", "--name-status", *plain, timeout_s=LOOK_S))
@@ -62,7 +74,7 @@ def _changes(git: Git, base: str, tree: Worktree) -> Changes:
         deletions=sum(each.deletions or 0 for each in ordered),
         deleted=sum(each.kind is ChangeKind.DELETED for each in ordered),
         commits=_commits(git, base),
-        ignored=len(_ignored(git)),
+        ignored=len(ignored_files(git, root, copies)),
         changed=tuple(ordered[:FILES_MAX]),
         kept_branches=_kept_branches(git, tree),
     )
@@ -128,10 +140,21 @@ def _lines(path: Path) -> int | None:
     return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
 
 
-def _ignored(git: Git) -> list[str]:
+def ignored_files(git: Git, root: Path, copies: Mapping[str, str]) -> list[str]:
+    """Files and directories that git ignores, without caches that tools make.
+
+    Args:
+        git: In the worktree.
+        root: Its directory.
+        copies: Those that were copied there; they count when they are others by now.
+
+    Raises:
+        GitFailed: git could not say.
+    """
     asked = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
     found = fields(git(*asked, timeout_s=LOOK_S))
-    return [path for path in found if not _is_cache(path)]
+    left = (path for path in found if not _is_cache(path))
+    return [path for path in left if not is_as_copied(root, path, copies)]
 
 
 def _is_cache(path: str) -> bool:

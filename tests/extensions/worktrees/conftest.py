@@ -1,5 +1,5 @@
 """Fixtures of the worktrees' tests."""
 
-from tests.runtimes.git.worktree_harness import harness, repository
+from tests.extensions.worktrees.worktree_harness import harness, repository
 
 __all__ = ["harness", "repository"]

@@ -1,0 +1,23 @@
+"""Git worktrees: where runs work apart, and how their work comes home."""
+
+from subagents.extension import Command, Extension
+
+COMMANDS = "subagents.extensions.worktrees.worktree_commands"
+
+extension = Extension(
+    name="worktrees",
+    commands={
+        "See what happens": (
+            Command("worktree list", f"{COMMANDS}:list_", "List worktrees of runs"),
+            Command("worktree diff", f"{COMMANDS}:diff", "Show what a run changed in its worktree"),
+        ),
+        "Take part": (
+            Command("worktree merge", f"{COMMANDS}:merge", "Merge what a run did in its worktree"),
+            Command("worktree prune", f"{COMMANDS}:prune", "Remove worktrees that are merged"),
+        ),
+    },
+    parents={"worktree": "Look at what runs did apart, and bring it home"},
+    routes=("subagents.extensions.worktrees.worktree_routes",),
+    worktrees="subagents.extensions.worktrees.git_worktrees:GitWorktrees",
+    checks="subagents.extensions.worktrees.worktree_checks:checks",
+)
