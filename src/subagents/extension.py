@@ -23,7 +23,7 @@ OWN: Final = (
     *("plans", "schedules", "mcp_tasks", "acp", "claude", "codex", "llm"),
     *("cluster", "web", "supervisor", "a2a", "ag_ui"),
     *("notifications", "telemetry"),
-    "detectors",
+    *("detectors", "track_record"),
     *("demo", "doctor", "repair", "service", "install"),
 )
 """The extensions of this distribution, in the order in which they are asked; each is a package
