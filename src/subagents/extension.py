@@ -20,10 +20,10 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 GROUP: Final = "subagents.extensions"
 OWN: Final = (
-    *("plans", "schedules", "mcp_tasks", "acp", "claude", "codex", "llm"),
+    *("track_record", "plans", "schedules", "mcp_tasks", "acp", "claude", "codex", "llm"),
     *("cluster", "web", "supervisor", "a2a", "ag_ui"),
     *("notifications", "telemetry"),
-    *("detectors", "track_record"),
+    "detectors",
     *("demo", "doctor", "repair", "service", "install"),
 )
 """The extensions of this distribution, in the order in which they are asked; each is a package

@@ -33,6 +33,9 @@ class Notes(Part):
     async def tidy(self) -> None:
         self.asked.append("tidy")
 
+    async def settle(self) -> None:
+        self.asked.append("settle")
+
 
 @pytest.fixture
 def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
@@ -66,12 +69,12 @@ def test_a_part_reads_what_is_stored_at_a_start_and_after_a_commit_that_failed(
 
 
 @pytest.mark.requirement("extensions:parts")
-def test_a_part_tidies_in_each_sweep_and_at_a_stop(tmp_path: Path, notes: Notes) -> None:
+def test_a_part_tidies_in_each_sweep_and_settles_at_a_stop(tmp_path: Path, notes: Notes) -> None:
     async def scenario(world: World) -> None:
         await world.clock.result(world.engine.sweep.once())
         assert notes.asked == [*ONCE, "tidy"]
         await world.clock.result(world.engine.stop())
-        assert notes.asked == [*ONCE, "tidy", "tidy"]
+        assert notes.asked == [*ONCE, "tidy", "settle"]
 
     in_world(tmp_path, scenario)
 

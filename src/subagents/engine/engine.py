@@ -63,6 +63,7 @@ from subagents.engine.verification.verifier import Verifier
 from subagents.errors import Fenced, StoreUnavailable, UsageError
 from subagents.ports import (
     ArtifactLog,
+    Batch,
     Courier,
     EngineClock,
     EnvironmentLog,
@@ -194,9 +195,9 @@ class Sharing(Protocol):
 class Part:
     """What an extension does beside the engine's own parts; this one does nothing.
 
-    It is made after the parts that answer calls, and calls them by their names. It hears of commits
-    by ``Ledger.on_commit`` and of steps of the clock by ``Timers.on_step``; ``Engine.keep`` runs
-    its tasks. What it stores belongs to sessions: like their runs it is this daemon's or another's.
+    It is made after the parts that answer calls, and calls them by their names. It hears of steps
+    of the clock by ``Timers.on_step``; ``Engine.keep`` runs its tasks. What it stores belongs to
+    sessions: like their runs it is this daemon's or another's.
     """
 
     @property
@@ -219,8 +220,14 @@ class Part:
         """Whether variables kept under this name are its own and in use; from any thread."""
         return False
 
+    def on_commit(self, batch: Batch) -> None:
+        """Take note of a durable batch; returns at once."""
+
     async def tidy(self) -> None:
-        """Drop what is too old, and make durable what waits: in sweeps, and at a stop."""
+        """Drop what is too old: part of each sweep."""
+
+    async def settle(self) -> None:
+        """Make durable what is to outlast this process, which stops."""
 
     async def agent_stats(self) -> Mapping[str, Stats]:
         """What agents' attempts came to, by the agents' ids, as far as it counts them.
@@ -467,6 +474,7 @@ class Engine:
             self.provider_gates.on_commit,
             self.request_desk.on_commit,
             self.recorder.on_commit,
+            *(part.on_commit for part in self.parts.values()),
             self.outbox.on_commit,
             self.feed.on_commit,
             *adapters.on_commit,
@@ -590,7 +598,8 @@ class Engine:
             log.warning("stopping with uncommitted changes: the store is another's")
         await self.reports.stop()
         if self.fence is None:
-            await self._tidy_parts()
+            for part in self.parts.values():
+                await part.settle()
         await self._tasks.stop()
         if self.permit_desk is not None:
             await self.permit_desk.close()

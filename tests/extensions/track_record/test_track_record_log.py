@@ -195,7 +195,7 @@ def test_a_start_reads_no_run_whose_record_a_sweep_or_a_stop_has_seen_written(
         await world.engine.sweep.once()
         assert await reads_at_a_start() == 0
         await over(world, await world.spawn("quick"))
-        await world.engine._tidy_parts()  # as at a stop
+        await TrackRecords.of(world.engine).settle()  # as at a stop
         assert await reads_at_a_start() == 0
         assert len(ends(world)) == len({end[0] for end in ends(world)}) == 5
 

@@ -106,7 +106,6 @@ class TrackRecords(Part):
         self._read: dict[int, _Read] = {}
         self._reading = threading.Lock()
         self._working: asyncio.Task[None] | None = None
-        engine.ledger.on_commit(self.on_commit)
 
     @classmethod
     def of(cls, engine: Engine) -> "TrackRecords":
@@ -128,7 +127,7 @@ class TrackRecords(Part):
             self._working = self._engine.keep(self.run, "track records")
 
     def on_commit(self, batch: Batch) -> None:
-        """Take the records of attempts that are final now."""
+        """See ``Part``: take the records of attempts that are final now."""
         for run in batch.runs.values():
             has_ended = bool(run.attempts) and run.attempts[0].outcome is not None
             # Each is taken once, and its run changes some times more.
@@ -177,6 +176,10 @@ class TrackRecords(Part):
         """See ``Part``: what is older than the retention goes, and the mark moves on."""
         self._seen = {run_id: n for run_id, n in self._seen.items() if run_id in self._ledger.live}
         await self._try(lambda: self._records.forget(self._oldest_day))
+        await self.settle()
+
+    async def settle(self) -> None:
+        """See ``Part``: write what waits and move the mark behind it, if nothing is missing."""
         if self._is_shared:
             await self._gather()
             return
