@@ -114,17 +114,18 @@ class TrackRecords(Part):
 
     # -- writing ---------------------------------------------------------------------------
 
-    async def read(self, has: HasSession) -> Callable[[], None]:  # noqa: ARG002 - the log has all
+    async def read(self, has: HasSession) -> Callable[[], None]:  # noqa: ARG002 - of all sessions
         """See ``Part``: what was committed before may not have been taken."""
         return self._begin
 
     def _begin(self) -> None:
+        if self._working is not None and not self._working.done():
+            return  # runs of another node: what ended there is read when somebody asks
         # Behind the mark the store is asked for what was not taken.
         self._seen = {run.id: ended_attempts(run) for run in self._ledger.published.values()}
         self._missed += 1
         self._has_work.set()
-        if self._working is None or self._working.done():
-            self._working = self._engine.keep(self.run, "track records")
+        self._working = self._engine.keep(self.run, "track records")
 
     def on_commit(self, batch: Batch) -> None:
         """See ``Part``: take the records of attempts that are final now."""
