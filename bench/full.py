@@ -10,9 +10,9 @@ from bench import lifecycle
 from subagents.config.settings import Settings
 from subagents.domain.run.values import RunId, replace
 from subagents.engine.kernel.system_clock import RandomIds
+from subagents.extensions.track_record.track_record_files import PerformanceFiles
 from subagents.ports import RunFilter
 from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.store.track_record_files import PerformanceFiles
 
 TEMPLATE_RUNS: Final = 1_000
 HOUR_MS: Final = 3_600_000

@@ -34,7 +34,6 @@ from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
 
 REQUESTER: Final = SessionKey("agent:main:main")
@@ -123,7 +122,7 @@ def engine_on(store: SqliteStore, settings: Settings, records: Path | None = Non
             settings=settings,
             progress_log=ProgressFiles(FILES / "progress"),
             transcripts=TranscriptFiles(FILES / "transcripts"),
-            performance=PerformanceFiles(records or FILES / "performance"),
+            state_dir=records or FILES / "performance",
             results=ResultFiles(FILES / "results"),
             owner="bench",
         )

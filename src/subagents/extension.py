@@ -20,7 +20,17 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 GROUP: Final = "subagents.extensions"
 OWN: Final = (
-    *("plans", "schedules", "worktrees", "mcp_tasks", "acp", "claude", "codex", "llm"),
+    *(
+        "track_record",
+        "plans",
+        "schedules",
+        "worktrees",
+        "mcp_tasks",
+        "acp",
+        "claude",
+        "codex",
+        "llm",
+    ),
     *("cluster", "web", "supervisor", "a2a", "ag_ui"),
     *("notifications", "telemetry"),
     "detectors",

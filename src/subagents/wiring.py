@@ -40,7 +40,6 @@ from subagents.runtimes.process.shim import ProcessAttempts
 from subagents.runtimes.provider_keys import ProviderKeys
 from subagents.runtimes.runtime_plugins import RefusedPlugin, RuntimeHost
 from subagents.runtimes.scripted import ScriptedRuntime
-from subagents.store.track_record_files import PerformanceFiles
 from subagents.version import __version__
 from subagents.worker_environments import WorkerEnvironments
 
@@ -196,7 +195,7 @@ def build_node(
         settings=settings,
         progress_log=ours.logs.progress,
         transcripts=ours.logs.transcripts,
-        performance=PerformanceFiles(paths.state_dir),
+        state_dir=paths.state_dir,
         results=ours.logs.results,
         tidy_logs=partial(call_all, (ours.logs.tidy, ours.tidy)),
         close_logs=partial(call_all, (ours.logs.close, ours.close)),

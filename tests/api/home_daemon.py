@@ -33,7 +33,6 @@ from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
 
 CONFIG = """
@@ -102,7 +101,7 @@ def build(home: Path, config: str = CONFIG) -> Services:
             progress_log=ProgressFiles(paths.progress_dir),
             results=ResultFiles(paths.results_dir),
             transcripts=TranscriptFiles(paths.transcripts_dir),
-            performance=PerformanceFiles(paths.state_dir),
+            state_dir=paths.state_dir,
             owner=f"test-{os.getpid()}",
         )
     )

@@ -18,7 +18,7 @@ from subagents.config.settings import (
     CostTier,
     Settings,
 )
-from subagents.domain.track_record.track_record import Runtime, Stats, Tokens
+from subagents.domain.agents.agent_stats import Runtime, Stats, Tokens
 
 CARD = Capabilities(
     tags=("research", "review"),

@@ -30,21 +30,32 @@ class Notes(Part):
     def leave(self, sessions: Collection[SessionKey]) -> None:
         self.asked.append(f"leave {', '.join(sessions)}")
 
+    async def tidy(self) -> None:
+        self.asked.append("tidy")
+
+    async def settle(self) -> None:
+        self.asked.append("settle")
+
+
+@pytest.fixture
+def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
+    """A part of each engine that is made."""
+    found = Notes()
+
+    def made(hook: str, *_given: Any) -> list[tuple[str, Part]]:
+        return [("notes", found), ("nothing", Part())] if hook == "parts" else []
+
+    monkeypatch.setattr(extension, "made", made)
+    return found
+
 
 ONCE = ["read, has it: True", f"leave {ME}", "take"]
 
 
 @pytest.mark.requirement("extensions:parts", "durability:crash")
 def test_a_part_reads_what_is_stored_at_a_start_and_after_a_commit_that_failed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, notes: Notes
 ) -> None:
-    notes = Notes()
-
-    def made(hook: str, *_given: Any) -> list[tuple[str, Part]]:
-        return [("notes", notes), ("nothing", Part())] if hook == "parts" else []
-
-    monkeypatch.setattr(extension, "made", made)
-
     async def scenario(world: World) -> None:
         assert [*world.engine.parts] == ["notes", "nothing"]
         assert notes.asked == ONCE
@@ -53,6 +64,17 @@ def test_a_part_reads_what_is_stored_at_a_start_and_after_a_commit_that_failed(
             await world.spawn("quick")
         await world.clock.advance(5)
         assert notes.asked == ONCE * 2
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("extensions:parts")
+def test_a_part_tidies_in_each_sweep_and_settles_at_a_stop(tmp_path: Path, notes: Notes) -> None:
+    async def scenario(world: World) -> None:
+        await world.clock.result(world.engine.sweep.once())
+        assert notes.asked == [*ONCE, "tidy"]
+        await world.clock.result(world.engine.stop())
+        assert notes.asked == [*ONCE, "tidy", "settle"]
 
     in_world(tmp_path, scenario)
 

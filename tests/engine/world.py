@@ -32,7 +32,6 @@ from subagents.store.environment_files import EnvironmentFiles
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
 
 T = TypeVar("T")
@@ -284,7 +283,7 @@ class World:
                 results=ResultFiles(self.directory / "results"),
                 environments=EnvironmentFiles(self.directory / "environments"),
                 transcripts=TranscriptFiles(self.directory / "transcripts"),
-                performance=PerformanceFiles(self.directory),
+                state_dir=self.directory,
                 owner=f"boot{self.boots}",
                 node=None if sharing is None else self.directory.name,
                 sharing=sharing,

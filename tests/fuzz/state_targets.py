@@ -26,10 +26,10 @@ from subagents.errors import ConfigError, IllegalTransition
 from subagents.extensions.conversation.dialect import InputLine
 from subagents.extensions.conversation.turn_reader import CHECKPOINT, TurnReader
 from subagents.extensions.conversation.worker_input import IN, SENT, WorkerInput
+from subagents.extensions.track_record.track_record_files import PerformanceFiles
 from subagents.runtimes.process.shim import AttemptDirectory
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.rows import origin_of, run_from, state_of
-from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
 
 RUN: Final = RunId("r-abcdefghij")

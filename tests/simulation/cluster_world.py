@@ -60,7 +60,6 @@ from subagents.ports import AttemptRef, Batch, Launch, StartedInfo
 from subagents.runtimes.process.node_deadline import margin_s
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
-from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
 
 T = TypeVar("T")
@@ -420,7 +419,7 @@ class Machine:
                 progress_log=ProgressFiles(self._state / "progress"),
                 results=ResultFiles(self._state / "results"),
                 transcripts=TranscriptFiles(self._state / "transcripts"),
-                performance=PerformanceFiles(self._state / "performance"),
+                state_dir=self._state / "performance",
                 owner=store.identity,
                 node=self.name,
                 extend_work=self.extend_work,

@@ -46,7 +46,6 @@ from subagents.engine.messages.mailbox import Mailbox
 from subagents.engine.messages.questions import Questions, live_attempt
 from subagents.engine.messages.reports import ProgressAnswer, Reports
 from subagents.engine.outbox import Outbox
-from subagents.engine.records import track_record_log as performance
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.records.results import Results
 from subagents.engine.runs.idempotency_keys import IdempotencyKeys
@@ -56,6 +55,7 @@ from subagents.engine.runs.sweep import Sweep
 from subagents.engine.runs.timers import Timers
 from subagents.errors import StoreUnavailable
 from subagents.extensions.schedules.schedules import Schedules
+from subagents.extensions.track_record import track_record_log as performance
 from subagents.ports import TOKEN_VARIABLE, Batch, OutboxEntry, RunFilter
 from subagents.store.sqlite.sqlite_store import SqliteStore
 

@@ -38,11 +38,11 @@ from subagents.domain.run.values import RunId, attempt_id
 from subagents.engine.engine import Adapters, Engine
 from subagents.engine.kernel.live_runs import Failure
 from subagents.errors import DaemonUnreachable, Fenced, StoreUnavailable, SubagentsError
+from subagents.extensions.track_record.track_record_files import PerformanceFiles
 from subagents.ports import Batch, RunFilter, Store
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
 
 T = TypeVar("T")
@@ -358,7 +358,7 @@ class Host:
                 progress_log=ProgressFiles(self._state / "progress"),
                 results=FaultyResults(self._state / "results", self.disk),
                 transcripts=WatchedTranscripts(self._state / "transcripts", self.judge),
-                performance=self.records(),
+                state_dir=self._state / "performance",
                 owner="simulated",
             )
         )

@@ -11,9 +11,9 @@ from unittest.mock import patch
 
 from subagents.engine import outbox
 from subagents.engine.messages import leases, mailbox
-from subagents.engine.records import recorder, results, track_record_log, writer
+from subagents.engine.records import recorder, results, writer
 from subagents.engine.runs import disk_probes, idempotency_keys, sweep
-from subagents.store import track_record_files
+from subagents.extensions.track_record import track_record_files, track_record_log
 from subagents.store.sqlite import sqlite_store
 from subagents.store.transcripts import transcript_files
 

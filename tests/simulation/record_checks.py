@@ -4,13 +4,13 @@ from tests.simulation.invariants import Judge
 
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import replace
-from subagents.domain.track_record.track_record import AttemptRecord, ended_attempts, record_of
-from subagents.ports import PerformanceLog
+from subagents.extensions.track_record.track_record import AttemptRecord, ended_attempts, record_of
+from subagents.extensions.track_record.track_record_files import PerformanceFiles
 
 NAME = "one performance record per ended attempt"
 
 
-def check_records(judge: Judge, log: PerformanceLog) -> None:
+def check_records(judge: Judge, log: PerformanceFiles) -> None:
     """Compare the log with the runs as the journal tells them; all is at rest."""
     found: dict[str, AttemptRecord] = {}
     for day in log.sizes():

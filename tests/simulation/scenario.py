@@ -68,6 +68,7 @@ from subagents.engine.messages.mailbox import WaitResult
 from subagents.engine.runs.spawn import Receipt
 from subagents.engine.runs.spawn_call import RunAsked, SpawnContext
 from subagents.errors import DaemonUnreachable, StoreUnavailable, SubagentsError
+from subagents.extensions.track_record.track_record_log import TrackRecords
 from subagents.ports import InboxRow
 
 T = TypeVar("T")
@@ -852,7 +853,7 @@ class Scenario:
             return False
         if life.engine.ledger.live or life.engine.supervisor.live_attempts:
             return False
-        if not life.engine.track_records.is_current:
+        if not TrackRecords.of(life.engine).is_current:
             return False
         unread = self._host.reader().inbox(None, unconsumed=True)
         mine = [row for row in unread if row.message.session_key in SESSIONS]

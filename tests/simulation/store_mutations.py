@@ -15,12 +15,13 @@ from tests.simulation.mutation_table import ignored, mutation, says_in_sql, stor
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.transcript.transcript_query import Checkpoint
 from subagents.errors import StoreUnavailable
-from subagents.store import open_runs, result_files, row_store, rows, track_record_files
+from subagents.extensions.track_record import track_record_files
+from subagents.extensions.track_record.track_record_files import PerformanceFiles
+from subagents.store import open_runs, result_files, row_store, rows
 from subagents.store.open_runs import OpenRuns
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.sqlite import sqlite_store
 from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts import transcript_files
 from subagents.store.transcripts.transcript_files import TranscriptFiles
 

@@ -14,7 +14,7 @@ from subagents.config.settings import (
     CostTier,
     Settings,
 )
-from subagents.domain.track_record.track_record import Stats
+from subagents.domain.agents.agent_stats import Stats
 from subagents.errors import SubagentsError, UsageError
 from subagents.text import duration, money, one_line, parse_duration
 

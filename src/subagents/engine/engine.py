@@ -11,11 +11,13 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from subagents import extension
 from subagents.config.programs.scope_probes import Proof
 from subagents.config.settings import Settings
+from subagents.domain.agents.agent_stats import Stats
 from subagents.domain.redaction.redact_events import secrets_of
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import AttemptId, RunId, SessionKey, Value
@@ -45,7 +47,6 @@ from subagents.engine.records.artifact_files import ArtifactFiles
 from subagents.engine.records.counters import Counters
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.records.results import Results
-from subagents.engine.records.track_record_log import TrackRecords
 from subagents.engine.runs.agent_choice import AgentChoice
 from subagents.engine.runs.control import Control
 from subagents.engine.runs.emergency_stops import EmergencyStops
@@ -62,6 +63,7 @@ from subagents.engine.verification.verifier import Verifier
 from subagents.errors import Fenced, StoreUnavailable, UsageError
 from subagents.ports import (
     ArtifactLog,
+    Batch,
     Courier,
     EngineClock,
     EnvironmentLog,
@@ -70,7 +72,6 @@ from subagents.ports import (
     OffLoop,
     OutboxEntry,
     OwnLoop,
-    PerformanceLog,
     ProgressLog,
     ResultLog,
     Runtime,
@@ -194,9 +195,9 @@ class Sharing(Protocol):
 class Part:
     """What an extension does beside the engine's own parts; this one does nothing.
 
-    It is made after the parts that answer calls, and calls them by their names. It hears of commits
-    by ``Ledger.on_commit`` and of steps of the clock by ``Timers.on_step``; ``Engine.keep`` runs
-    its tasks. What it stores belongs to sessions: like their runs it is this daemon's or another's.
+    It is made after the parts that answer calls, and calls them by their names. It hears of steps
+    of the clock by ``Timers.on_step``; ``Engine.keep`` runs its tasks. What it stores belongs to
+    sessions: like their runs it is this daemon's or another's.
     """
 
     @property
@@ -218,6 +219,23 @@ class Part:
     def keeps(self, name: str) -> bool:  # noqa: ARG002 - it keeps none
         """Whether variables kept under this name are its own and in use; from any thread."""
         return False
+
+    def on_commit(self, batch: Batch) -> None:
+        """Take note of a durable batch; returns at once."""
+
+    async def tidy(self) -> None:
+        """Drop what is too old: part of each sweep."""
+
+    async def settle(self) -> None:
+        """Make durable what is to outlast this process, which stops."""
+
+    async def agent_stats(self) -> Mapping[str, Stats]:
+        """What agents' attempts came to, by the agents' ids, as far as it counts them.
+
+        Raises:
+            Unavailable: It cannot be read now.
+        """
+        return {}
 
     @property
     def upcoming(self) -> Sequence[tuple[int, str]]:
@@ -251,7 +269,8 @@ class Adapters:
     """Name of this daemon, in attempts; None = they record none."""
     progress_log: ProgressLog
     transcripts: TranscriptLog
-    performance: PerformanceLog
+    state_dir: Path
+    """Where extensions' parts keep files."""
     results: ResultLog
     artifact_copies: ArtifactLog | None = None
     """Copies of files that passed their contract; None = only the files themselves are read."""
@@ -349,9 +368,6 @@ class Engine:
         )
         self.counters = Counters(ledger)
         self.recorder = Recorder(kernel, adapters.transcripts)
-        self.track_records = TrackRecords(
-            kernel, adapters.performance, is_shared=self.partitions.is_shared
-        )
         self.deliveries = Deliveries(
             kernel,
             self.mailbox,
@@ -395,7 +411,7 @@ class Engine:
         self.emergency_stops = EmergencyStops(kernel, self.timers, runtime_of)
         self.alert_history = AlertHistory(kernel, self.queries.these, self.recorder.concerns)
         self.control = Control(kernel, self.queries, self.emergency_stops)
-        self.agent_choice = AgentChoice(self.queries, self.track_records, runtimes)
+        self.agent_choice = AgentChoice(self.queries, self.agent_stats, runtimes)
         self.spawner = Spawner(
             kernel,
             agents=self.agent_choice,
@@ -422,13 +438,13 @@ class Engine:
             reports=self.reports,
             recorder=self.recorder,
             results=self.results,
-            track_records=self.track_records,
             workspaces=self.workspaces,
             runtime_of=runtime_of,
             settings=settings,
             orphans=adapters.orphans,
             environments=adapters.environments,
             keeps=lambda name: any(part.keeps(name) for part in self.parts.values()),
+            tidy_parts=self._tidy_parts,
             tidy_logs=adapters.tidy_logs,
             artifacts=self.artifacts,
         )
@@ -458,7 +474,7 @@ class Engine:
             self.provider_gates.on_commit,
             self.request_desk.on_commit,
             self.recorder.on_commit,
-            self.track_records.on_commit,
+            *(part.on_commit for part in self.parts.values()),
             self.outbox.on_commit,
             self.feed.on_commit,
             *adapters.on_commit,
@@ -532,7 +548,6 @@ class Engine:
             outbox = await ledger.load(self.adapters.owner, self._epoch)
             self.recorder.reset()
             self.counters.reset()
-            self.track_records.reset()
             self.timers.tell_again()
             self.emergency_stops.record()
             self.recoveries = decisions(ledger.published.values(), outbox, ledger.leases)
@@ -550,7 +565,6 @@ class Engine:
                 ("sweep", self.sweep.run),
                 ("silence", self.recorder.run),
                 ("recorder", self.recorder.write_on),
-                ("track records", self.track_records.run),
             ):
                 self._tasks.keep(work, name, self._clock)
             if self.permit_desk is not None:
@@ -562,6 +576,10 @@ class Engine:
     def keep(self, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> asyncio.Task[None]:
         """Let work that never ends by itself go on as long as what is in memory holds."""
         return self._tasks.keep(work, name, self._clock)
+
+    async def _tidy_parts(self) -> None:
+        for part in self.parts.values():
+            await part.tidy()
 
     async def stop(self) -> None:
         """End all tasks and close the store; workers that can outlive us go on."""
@@ -580,7 +598,8 @@ class Engine:
             log.warning("stopping with uncommitted changes: the store is another's")
         await self.reports.stop()
         if self.fence is None:
-            await self.track_records.settle()
+            for part in self.parts.values():
+                await part.settle()
         await self._tasks.stop()
         if self.permit_desk is not None:
             await self.permit_desk.close()
@@ -686,6 +705,17 @@ class Engine:
         refusal = self.fence or self.ownership.lapse
         if refusal is not None:
             raise refusal
+
+    async def agent_stats(self) -> Mapping[str, Stats]:
+        """What agents' attempts came to, by the agents' ids; nothing where no part counts them.
+
+        Raises:
+            Unavailable: It cannot be read now.
+        """
+        found: dict[str, Stats] = {}
+        for part in self.parts.values():
+            found |= await part.agent_stats()
+        return found
 
     def identify(self, token: str) -> Identity:
         """Whom a worker's token stands for; see ``worker_tokens.identify``."""

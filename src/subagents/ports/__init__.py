@@ -10,7 +10,6 @@ from subagents.ports.logs import Audience as Audience
 from subagents.ports.logs import EnvironmentLog as EnvironmentLog
 from subagents.ports.logs import Exporter as Exporter
 from subagents.ports.logs import ExportState as ExportState
-from subagents.ports.logs import PerformanceLog as PerformanceLog
 from subagents.ports.logs import ProgressLog as ProgressLog
 from subagents.ports.logs import ResultLog as ResultLog
 from subagents.ports.logs import TranscriptLog as TranscriptLog

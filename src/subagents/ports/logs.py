@@ -10,7 +10,6 @@ from typing import BinaryIO, Protocol
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.run import Progress
 from subagents.domain.run.values import RunId, Value
-from subagents.domain.track_record.track_record import AttemptRecord
 from subagents.domain.transcript.transcript_query import Checkpoint, Line, LogPage, LogQuery
 from subagents.ports.store import Batch
 
@@ -153,54 +152,6 @@ class TranscriptLog(_OfRuns, Protocol):
         Raises:
             UsageError: ``grep`` is no regular expression (says where), or one that takes too long.
             OSError: They cannot be read.
-        """
-
-
-class PerformanceLog(Protocol):
-    """The records of ended attempts, by the UTC day of their end. Blocking; called off the loop."""
-
-    def append(self, records: Sequence[AttemptRecord]) -> None:
-        """Keep those that are not there yet, in order. Repeating is safe: each is kept once.
-
-        Raises:
-            OSError: Some may not be kept; repeat with all of them.
-        """
-
-    def sizes(self) -> Mapping[int, int]:
-        """How many bytes there are of each day (in days since 1970); it never shrinks.
-
-        Raises:
-            OSError: It is not known.
-        """
-
-    def read(self, day: int, *, offset: int) -> tuple[Sequence[AttemptRecord], int]:
-        """Some of a day's records behind ``offset``, and the offset behind them.
-
-        What cannot be read is left out. At the end there are none.
-
-        Raises:
-            OSError: They cannot be read.
-        """
-
-    def forget(self, before_day: int) -> None:
-        """Drop all days before that one. Idempotent.
-
-        Raises:
-            OSError: Some are still there.
-        """
-
-    def mark(self) -> int | None:
-        """What was given to ``keep_mark`` last; None = nothing, or records from before are gone.
-
-        Raises:
-            OSError: It is not known.
-        """
-
-    def keep_mark(self, number: int) -> None:
-        """Remember a number for as long as there is what was appended until now: both durably.
-
-        Raises:
-            OSError: The mark from before may still be the one.
         """
 
 

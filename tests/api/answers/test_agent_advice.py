@@ -6,7 +6,7 @@ from subagents.api.answers.agent_advice import TEXT_CHARS_MAX, available, card, 
 from subagents.api.wire.agent_answers import TrackRecords
 from subagents.api.wire.wire_struct import made
 from subagents.config.settings import Agent, Capabilities, CostTier
-from subagents.domain.track_record.track_record import Runtime, Stats, Tokens, rate_of
+from subagents.domain.agents.agent_stats import Runtime, Stats, Tokens, rate_of
 from subagents.engine.runs.agent_choice import Known, Load, ranked
 
 IDLE = Load(active=0, queued=0, lane="default", used=0, slots=4)

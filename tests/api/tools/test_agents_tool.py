@@ -8,10 +8,8 @@ from tests.api.tools.tool_callers import CONFIG, ToolCaller, play
 
 
 @pytest.mark.requirement("tools:agents")
-def test_the_agents_one_may_spawn_are_listed_with_card_load_and_record(tmp_path: Path) -> None:
+def test_the_agents_one_may_spawn_are_listed_with_card_and_load(tmp_path: Path) -> None:
     async def scenario(desk: ToolCaller) -> None:
-        await desk.spawn("bad")
-        await desk.ok("sessions_wait")
         await desk.spawn("leaf")
         await desk.spawn("leaf")
         ledger = desk.home.services.engine.ledger
@@ -33,9 +31,6 @@ def test_the_agents_one_may_spawn_are_listed_with_card_load_and_record(tmp_path:
         assert found["quick"]["tags"] == ["fast"]
         assert found["quick"]["typicalLatency"] == "1s"
         assert found["quick"]["record"] is None
-        assert found["bad"]["record"]["outcomes"] == {"failure": 1}
-        assert found["bad"]["record"]["success"]["n"] == 1
-        assert found["bad"]["record"]["text"] == "0 of 1 runs ok (0–79 %), without a contract"
         # Without a capability card an agent appears all the same.
         assert found["leaf"]["description"] is None
         assert found["leaf"]["load"] == {
@@ -48,7 +43,7 @@ def test_the_agents_one_may_spawn_are_listed_with_card_load_and_record(tmp_path:
         assert "env" not in found["shell"]
         mine = [each["id"] for each in (await boss.ok("agents_list"))["agents"]]
         assert mine == ["boss", "hang", "quick"]
-        assert (await desk.ok("sessions_list"))["total"] == 4
+        assert (await desk.ok("sessions_list"))["total"] == 3
 
     play(tmp_path, scenario)
 

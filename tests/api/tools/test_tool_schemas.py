@@ -14,6 +14,7 @@ from subagents.api.tools.tool_registry import TOOLS
 from subagents.api.tools.tool_schemas import OUTPUTS
 from subagents.api.tools.worker_tools import _Ask
 from subagents.api.wire import requests as wire
+from subagents.domain.agents.suggest import COST_TIERS
 from subagents.domain.run.access import AccessLevel
 from subagents.domain.run.run import (
     Confidence,
@@ -37,7 +38,6 @@ from subagents.domain.run.spec import (
     OnFailure,
     RunSpec,
 )
-from subagents.domain.track_record.suggest import COST_TIERS
 from subagents.engine.runs.sessions import MODES
 
 FORBIDDEN = {"anyOf", "oneOf", "allOf", "not", "if", "$ref", "$defs", "definitions", "const"}

@@ -19,7 +19,5 @@ def test_past_alerts_are_listed_with_what_became_of_each(shared: Home) -> None:
     for flags in (["--alerts"], [], ["--all"]):
         none = shared.cli("inbox", *flags, "--limit", "0")
         assert (none.code, "limit" in none.err) == (2, True)
-    no_days = shared.cli("stats", "--attempts", "--days", "0")
-    assert (no_days.code, "days" in no_days.err) == (2, True)
     refused = shared.cli("inbox", "--alerts", "--kind", "loud")
     assert (refused.code, "kind" in refused.err) == (2, True)

@@ -26,8 +26,6 @@ LOOKS = [
     "attention",
     "agents list",
     "agents show command",
-    "agents stats",
-    "agents stats command --by tag --days 1",
     "agents suggest",
     "config show",
     "config validate",

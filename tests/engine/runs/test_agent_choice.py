@@ -1,5 +1,6 @@
 """``agentId: auto``: the agent that fits best, with the reason on record."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -7,9 +8,11 @@ import pytest
 from tests.engine.world import ME, World, in_world, settings_of
 
 from subagents.config.settings import Agent, AgentSubagents, Capabilities
+from subagents.domain.agents.agent_stats import Stats, Tokens, rate_of
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Abilities, Isolation, RunSpec
 from subagents.domain.run.values import SessionKey, replace
+from subagents.engine.engine import Part
 from subagents.engine.runs.spawn_call import RunAsked, SpawnContext
 from subagents.errors import NotFound
 
@@ -31,6 +34,29 @@ TEAM = {
     "mute": Agent(runtime="command", command=("pytest", "{task}")),
     "main": Agent(subagents=AgentSubagents(allow_agents=("writer",))),
 }
+
+
+PROVEN = Stats(
+    name="proven",
+    runs=20,
+    attempt_count=20,
+    outcomes={"success": 20},
+    reasons={},
+    success=rate_of(20, 20),
+    verified=None,
+    took=None,
+    tokens=Tokens(input=None, output=None),
+    tokens_known=0,
+    cost_usd=None,
+    cost_known=0,
+)
+
+
+class Counts(Part):
+    """Knows of one agent that it is good."""
+
+    async def agent_stats(self) -> Mapping[str, Stats]:
+        return {"proven": PROVEN}
 
 
 def team(world: World, **more: Agent) -> None:
@@ -56,6 +82,20 @@ def test_the_agent_that_fits_the_task_is_chosen_and_the_reason_stored(tmp_path: 
             (await world.until(run.id)).id, SpawnContext(session=ME, settings=world.settings)
         )
         assert (await world.clock.result(again)).run.resolved.agent_id == "tester"
+
+    in_world(tmp_path, scenario, runtimes=BOTH)
+
+
+@pytest.mark.requirement("spawn:auto")
+def test_of_two_that_fit_alike_the_one_whose_attempts_succeeded_is_chosen(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        team(world, proven=TEAM["tester"])
+        world.engine.parts = {"counts": Counts()}
+        run = await chosen(world, "write tests for the parser")
+
+        assert run.resolved.agent_id == "proven"
+        assert run.resolved.chosen is not None
+        assert "20 of 20 runs ok" in run.resolved.chosen.text
 
     in_world(tmp_path, scenario, runtimes=BOTH)
 

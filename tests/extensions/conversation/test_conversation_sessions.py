@@ -25,7 +25,6 @@ from subagents.runtimes.process.shim import ProcessAttempts
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.store.track_record_files import PerformanceFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
 
 ME: Final = SessionKey("agent:main:main")
@@ -90,7 +89,7 @@ async def engine_of(harness: Harness) -> AsyncIterator[Desk]:
             progress_log=ProgressFiles(state / "progress"),
             results=ResultFiles(state / "results"),
             transcripts=TranscriptFiles(state / "transcripts"),
-            performance=PerformanceFiles(state),
+            state_dir=state,
         )
     )
     await engine.start()

@@ -7,35 +7,26 @@ import pytest
 
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.run.values import RunId, SessionKey
-from subagents.domain.track_record.track_record import AttemptRecord, Result, Tokens
-from subagents.extensions.repair.run_remains import Remains, records_in, remains_of, runs_with_files
-from subagents.store.track_record_files import PerformanceFiles
+from subagents.extensions.repair.run_remains import (
+    AttemptRecord,
+    Remains,
+    records_in,
+    remains_of,
+    runs_with_files,
+)
 
 RUN = RunId("r-1")
 ME = SessionKey("agent:main:main")
-DAY_MS = 86_400_000
 
 
-def record(number: int, ended_at: int) -> AttemptRecord:
+def record(number: int) -> AttemptRecord:
     return AttemptRecord(
         run_id=RUN,
         attempt=number,
         agent_id="builder",
-        task_type=None,
-        tags=(),
-        model=None,
         spawner_session_key=ME,
-        started_at=ended_at - 5,
-        ended_at=ended_at,
-        runtime_ms=5,
-        outcome=Result.SUCCESS,
+        outcome="success",
         reason=None,
-        verification_passed=None,
-        completion_report=None,
-        tokens=Tokens(input=None, output=None),
-        cost_usd=None,
-        retry_of=None,
-        escalated_from=None,
     )
 
 
@@ -75,17 +66,20 @@ def test_the_task_is_in_the_transcript_or_the_attempt_and_the_exit_is_the_newest
 
 @pytest.mark.requirement("store:remains")
 def test_the_record_is_of_the_newest_attempt_on_any_day(tmp_path: Path) -> None:
-    PerformanceFiles(tmp_path).append([record(1, DAY_MS), record(2, 3 * DAY_MS)])
+    for day, number in ((2, 1), (4, 2)):
+        line = msgspec.json.encode({**msgspec.to_builtins(record(number)), "endedAt": day})
+        file = tmp_path / f"agent-performance-1970-01-0{day}.jsonl"
+        file.write_bytes(b"no record\n" + line + b'\n{"runId": "r-1", "att')
 
     remains = found(tmp_path)
 
-    assert remains.record == record(2, 3 * DAY_MS)
+    assert remains.record == record(2)
     assert remains.words() == "; attempt 2 came to success"
 
 
 @pytest.mark.requirement("store:remains")
 def test_a_run_can_be_made_of_whatever_is_known(tmp_path: Path) -> None:
-    for remains in (Remains(), Remains(task="x" * 9_000, record=record(1, 9))):
+    for remains in (Remains(), Remains(task="x" * 9_000, record=record(1))):
         run = reduce(None, remains.spawned(RUN, requester=None, now_ms=5)).run
 
         assert run.requester == ME

@@ -1,4 +1,4 @@
-"""The configured agents: cards, statistics, and advice whom to choose."""
+"""The configured agents: their cards, and advice whom to choose."""
 
 import contextlib
 import os
@@ -12,11 +12,11 @@ from starlette.responses import Response
 
 from subagents.api.answers import agent_advice
 from subagents.api.calls.auth import Caller
-from subagents.api.calls.call import Query, answer, query_of, require_operator
+from subagents.api.calls.call import Query, answer, query_of
 from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import services_of
 from subagents.api.routes.daemon_routes import WHERE, cwd_in
-from subagents.api.wire import agent_answers, usage_answers
+from subagents.api.wire import agent_answers
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.parameters import choice, number, word
@@ -26,10 +26,9 @@ from subagents.config.paths import Paths
 from subagents.config.programs.program_catalog import installed, subject
 from subagents.config.programs.scope_probes import read_probes
 from subagents.config.settings import DEFAULT_LANE, Agent, Settings
+from subagents.domain.agents.agent_stats import Stats
+from subagents.domain.agents.suggest import COST_TIERS
 from subagents.domain.run.values import agent_of
-from subagents.domain.track_record.series import Bucket, SeriesBy
-from subagents.domain.track_record.suggest import COST_TIERS
-from subagents.domain.track_record.track_record import RETENTION_DAYS, By, Stats, Wanted
 from subagents.engine.runs.agent_choice import ranked
 from subagents.errors import ConfigError, Unavailable, UsageError
 from subagents.ports import usable_abilities
@@ -37,21 +36,6 @@ from subagents.text import iso
 
 LIMIT_MAX: Final = 100
 TAGS_MAX: Final = 100
-STATS: Final = (
-    choice("by", "What is counted together.", By, default=By.AGENT.value),
-    word("agent", "Only attempts of this agent."),
-    word("tag", "Only attempts of runs with this tag."),
-    word("model", "Only attempts with this model."),
-    number("days", "So far back.", low=1, high=RETENTION_DAYS, default=RETENTION_DAYS),
-)
-SERIES_DAYS: Final = 14
-SERIES: Final = (
-    choice("by", "What is added up together.", SeriesBy, default=SeriesBy.OUTCOME.value),
-    choice("bucket", "For each hour or each day, in UTC.", Bucket, default=Bucket.DAY.value),
-    word("agent", "Only attempts of this agent."),
-    word("model", "Only attempts with this model."),
-    number("days", "So far back.", low=1, high=RETENTION_DAYS, default=SERIES_DAYS),
-)
 SUGGEST: Final = (
     word("hint", "What is to be done."),
     word("tags", "What it should be good at, with commas between them."),
@@ -68,11 +52,11 @@ async def agents(request: Request) -> Response:
     services = services_of(request)
     allowed = allowed_agents(settings, agent_of(caller.session))
     able = working_agents(settings)
-    records: dict[str | None, Stats] = {}
+    records: Mapping[str, Stats] = {}
     probes = await services.off_loop(partial(_probes, services.paths, able))
     with contextlib.suppress(Unavailable):
         # Without its records a card says what is configured.
-        records |= {each.name: each for each in await agent_advice.stats_of(services, Wanted())}
+        records = await services.engine.agent_stats()
     found = [
         made(
             agent_answers.ConfiguredAgent,
@@ -123,38 +107,6 @@ def _limits(agent_id: str, agent: Agent, settings: Settings) -> agent_answers.Ag
     )
 
 
-async def stats(request: Request) -> Response:
-    """GET /v1/agents/stats?by=&agent=&tag=&model=&days=: what ended attempts came to."""
-    services = services_of(request)
-    require_operator(Caller.of(request), "what all sessions' attempts came to")
-    query = query_of(request, STATS)
-    by, days = query.choice("by"), query.number("days")
-    wanted = Wanted(
-        by=By(by), agent=query.get("agent"), tag=query.get("tag"), model=query.get("model")
-    )
-    as_of = services.as_of()
-    found = await agent_advice.stats_of(services, wanted, days=days)
-    return answer(made(agent_answers.TrackRecords, **as_of, by=by, days=days, stats=found))
-
-
-async def series(request: Request) -> Response:
-    """GET /v1/stats/series: what ended attempts came to over time."""
-    services = services_of(request)
-    require_operator(Caller.of(request), "what all sessions' attempts came to")
-    query = query_of(request, SERIES)
-    by, bucket = query.choice("by"), query.choice("bucket")
-    as_of = services.as_of()
-    with agent_advice.records_readable(services):
-        found = await services.engine.track_records.series(
-            SeriesBy(by),
-            Bucket(bucket),
-            days=query.number("days"),
-            agent=query.get("agent"),
-            model=query.get("model"),
-        )
-    return answer(agent_advice.series(found, by=by, bucket=bucket, as_of=as_of))
-
-
 async def suggestions(request: Request) -> Response:
     """GET /v1/agents/suggest?hint=&tags=&costTier=&limit=&cwd=: who fits; starts no run."""
     services, caller = services_of(request), Caller.of(request)
@@ -190,10 +142,6 @@ async def _settings(request: Request, query: Query, caller: Caller) -> Settings:
 
 OPERATIONS: Final = {
     ("GET", "/v1/agents"): Operation(agents, query=WHERE, answers=(agent_answers.AgentList,)),
-    ("GET", "/v1/agents/stats"): Operation(
-        stats, query=STATS, answers=(agent_answers.TrackRecords,)
-    ),
-    ("GET", "/v1/stats/series"): Operation(series, query=SERIES, answers=(usage_answers.Series,)),
     ("GET", "/v1/agents/suggest"): Operation(
         suggestions, query=SUGGEST, answers=(agent_answers.Suggestions,)
     ),

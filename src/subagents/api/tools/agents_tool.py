@@ -9,8 +9,8 @@ from subagents.api.wire.agent_answers import AvailableAgent, SuggestedAgent
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.wire_struct import Document, document_of
 from subagents.config.agent_cards import allowed_agents, none_allowed
+from subagents.domain.agents.suggest import COST_TIERS
 from subagents.domain.run.values import agent_of
-from subagents.domain.track_record.suggest import COST_TIERS
 from subagents.engine.runs.agent_choice import ranked
 
 

@@ -13,9 +13,9 @@ from msgspec import Meta
 from subagents.api.tools.tool import Call
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import decode
+from subagents.domain.agents.suggest import COST_TIERS
 from subagents.domain.run.parameter import NAME_CHARS_MAX, words
 from subagents.domain.run.spec import Mode
-from subagents.domain.track_record.suggest import COST_TIERS
 from subagents.engine.runs.sessions import MODES
 from subagents.errors import UsageError
 

@@ -1,7 +1,6 @@
 """What runs used, and what is left of their budgets. Unknown is null, never 0."""
 
-from subagents.api.wire.listing import Listing
-from subagents.api.wire.wire_struct import Time, WireStruct
+from subagents.api.wire.wire_struct import WireStruct
 
 
 class Usage(WireStruct, frozen=True, kw_only=True):
@@ -22,53 +21,6 @@ class TreeUsage(Usage, frozen=True, kw_only=True):
 
     runs: int = 1
     """The run itself and every run below it."""
-
-
-class SeriesSum(WireStruct, frozen=True, kw_only=True):
-    """What attempts that ended within one time came to."""
-
-    name: str | None = None
-    """The outcome, agent or model; null = all together, or a model that was not chosen."""
-    attempts: int = 0
-    """So many ended."""
-    runs: int = 0
-    """First attempts among them."""
-    tokens_in: int | None = None
-    """Tokens read; null = of none it is known."""
-    tokens_out: int | None = None
-    """Tokens written; null = of none it is known."""
-    tokens_known_of: int = 0
-    """Of so many of the attempts the tokens are known."""
-    cost_usd: float | None = None
-    """In US dollars; null = of none it is known."""
-    cost_known_of: int = 0
-    """Of so many of the attempts the cost is known."""
-
-
-class SeriesBucket(WireStruct, frozen=True, kw_only=True):
-    """One hour or day."""
-
-    begins_at: Time | None = None
-    """When it begins; it ends where the next one begins."""
-    sums: list[SeriesSum] = []
-    """One for each group of which an attempt ended; none = no attempt ended."""
-    total: SeriesSum = SeriesSum()
-    """Of all groups together."""
-
-
-class Series(Listing, frozen=True, kw_only=True):
-    """What ended attempts came to over time."""
-
-    by: str = "outcome"
-    """What is added up together: `outcome`, `agent`, `model`; `cost` and `tokens` = everything."""
-    bucket: str = "day"
-    """`hour` or `day`, in UTC."""
-    buckets: list[SeriesBucket] = []
-    """The oldest first, also those without attempts."""
-    sums: list[SeriesSum] = []
-    """Of each group over the whole time, the costliest first."""
-    total: SeriesSum = SeriesSum()
-    """Of everything over the whole time."""
 
 
 class RequestHold(WireStruct, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 import difflib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, Literal, cast
 
 from subagents.api.wire.agent_answers import (
@@ -18,7 +18,7 @@ from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, connect
 from subagents.cli.flags import Json, Parameter, refusal, refuse_unused
-from subagents.client.client import Document
+from subagents.client.client import Client, Document
 from subagents.errors import NotFound
 from subagents.text import duration, milliseconds_of, money, one_line
 
@@ -97,8 +97,7 @@ def _show(agent: str, *, json: bool) -> None:
     with connect(starts=True) as client:
         answer = client.get("/v1/agents", {"cwd": caller_cwd()})
         card = _card(answer, agent)
-        record = client.get("/v1/agents/stats", {"agent": agent})
-    known = read(record, TrackRecords).stats
+        known = _records(client, agent)
     if json:
         output.document({**card, "record": known[0] if known else None})
         return
@@ -221,6 +220,14 @@ def _suggest(hint: str, tag: tuple[str, ...], cost_tier: CostTier | None, *, jso
         output.line(
             f"{place:>3}. {each.id} ({each.score:.2f}): {why or 'nothing is known about it'}"
         )
+
+
+def _records(client: Client, agent: str) -> Sequence[TrackRecord]:
+    """What its attempts came to; nothing where none ended, or no extension counts them."""
+    try:
+        return read(client.get("/v1/agents/stats", {"agent": agent}), TrackRecords).stats
+    except NotFound:
+        return ()
 
 
 def _card(answer: Document, agent: str) -> Document:

@@ -1,25 +1,23 @@
 """What is known of the agents now, and which of them fits a task best."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
 from subagents.config import agent_cards
 from subagents.config.settings import DEFAULT_LANE, Agent, Settings
+from subagents.domain.agents.agent_stats import Stats, measured_cost_tier
+from subagents.domain.agents.suggest import Candidate, Suggestion, suggest
 from subagents.domain.rules.admission import holds_slot
 from subagents.domain.run.run import Phase
 from subagents.domain.run.spec import AgentChosen, Isolation, RunSpec
 from subagents.domain.run.values import SessionKey, replace
-from subagents.domain.track_record.measured_card import measured_cost_tier
-from subagents.domain.track_record.suggest import Candidate, Suggestion, suggest
-from subagents.domain.track_record.track_record import Stats, Wanted
-from subagents.engine.records.track_record_log import TrackRecords
 from subagents.engine.runs.environments import PLAIN_COMMAND
 from subagents.engine.runs.grants import agent_that_spawns
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.spawn_call import RunAsked, SpawnCall
-from subagents.errors import NotFound, Unavailable
+from subagents.errors import NotFound
 from subagents.ports import Runtime, usable_abilities
 
 SHELLS: Final = frozenset({"ash", "bash", "dash", "fish", "ksh", "sh", "zsh"})
@@ -49,10 +47,13 @@ class AgentChoice:
     """See the module."""
 
     def __init__(
-        self, queries: Queries, track_records: TrackRecords, runtimes: Mapping[str, Runtime]
+        self,
+        queries: Queries,
+        agent_stats: Callable[[], Awaitable[Mapping[str, Stats]]],
+        runtimes: Mapping[str, Runtime],
     ) -> None:
         self._queries = queries
-        self._track_records = track_records
+        self._agent_stats = agent_stats
         self._runtimes = runtimes
 
     async def known(
@@ -68,14 +69,7 @@ class AgentChoice:
         Raises:
             Unavailable: The records cannot be read.
         """
-        try:
-            stats = await self._track_records.stats(Wanted())
-        except OSError as error:
-            raise Unavailable(
-                f"the performance records cannot be read: {error.strerror or error}",
-                hint="see agent-performance-*.jsonl in the state directory",
-            ) from error
-        records = {name: each for each in stats if (name := each.name) and name in agents}
+        records = await self._agent_stats()
         return Known(agents, self._loads(settings, agents, session), records)
 
     async def choose(self, asked: list[RunAsked], call: SpawnCall) -> list[RunAsked]:

@@ -19,7 +19,6 @@ from subagents.engine.messages.reports import Reports
 from subagents.engine.records.artifact_files import ArtifactFiles
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.records.results import Results
-from subagents.engine.records.track_record_log import TrackRecords
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.timers import Timers
 from subagents.errors import (
@@ -66,20 +65,20 @@ class Sweep:
         reports: Reports,
         recorder: Recorder,
         results: Results,
-        track_records: TrackRecords,
         workspaces: Workspaces,
         runtime_of: RuntimeOf,
         settings: Settings,
         orphans: Orphans,
         environments: EnvironmentLog | None,
         keeps: Callable[[str], bool],
+        tidy_parts: Callable[[], Awaitable[None]],
         tidy_logs: Callable[[], None],
         artifacts: ArtifactFiles,
     ) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
         self._keeps = keeps
         """Whether variables are not those of a run, and in use."""
-        self._tidy_logs = tidy_logs
+        self._tidy_parts, self._tidy_logs = tidy_parts, tidy_logs
         self._artifacts = artifacts
         self._queries = queries
         self._timers = timers
@@ -89,7 +88,6 @@ class Sweep:
         self._results = results
         self._environments = environments
         self._has_looked_for_strays = False
-        self._track_records = track_records
         self._workspaces = workspaces
         self._runtime_of = runtime_of
         self._settings = settings
@@ -119,7 +117,7 @@ class Sweep:
         pruned = await _in_rounds(self._prune)
         while await self._off_loop(self._store.shrink):
             pass  # a part at a time: commits come in between
-        await self._track_records.tidy()
+        await self._tidy_parts()
         await self._workspaces.sweep()
         if not self._has_looked_for_strays:
             await self._forget_strays()

@@ -21,7 +21,7 @@ from subagents.client.client import Client, Document
 from subagents.client.daemon_start import holder, log_message, log_tail, was_told_to_stop
 from subagents.config.paths import Paths
 from subagents.config.settings import Capabilities
-from subagents.domain.track_record.track_record import Stats
+from subagents.domain.agents.agent_stats import Stats
 from subagents.errors import (
     EXIT_FAILED,
     EXIT_OK,

@@ -1,5 +1,6 @@
 """What files tell of a run whose record is lost."""
 
+import contextlib
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -10,9 +11,7 @@ import msgspec
 from subagents.domain.run.events import Spawned
 from subagents.domain.run.run import RULES
 from subagents.domain.run.spec import LABEL_CHARS_MAX, Mode, Resolved, RunSpec
-from subagents.domain.run.values import RunId, SessionKey
-from subagents.domain.track_record.track_record import AttemptRecord
-from subagents.store.track_record_files import PerformanceFiles
+from subagents.domain.run.values import RunId, SessionKey, Value
 from subagents.text import one_line
 
 NOBODY: Final = SessionKey("agent:main:main")
@@ -20,6 +19,20 @@ NOBODY: Final = SessionKey("agent:main:main")
 TEXT_BYTES_MAX: Final = 256 * 1024
 _TASK: Final = re.compile(r"task from (\S+): (.*)", re.DOTALL)
 _first_line: Final = msgspec.json.Decoder(tuple[int, int, str, int, str])
+
+
+class AttemptRecord(Value, frozen=True):
+    """As much of an ended attempt's performance record as tells of its run."""
+
+    run_id: RunId
+    attempt: int
+    agent_id: str
+    spawner_session_key: SessionKey
+    outcome: str
+    reason: str | None
+
+
+_record: Final = msgspec.json.Decoder(AttemptRecord)
 
 
 class Remains(NamedTuple):
@@ -74,12 +87,13 @@ def runs_with_files(belongings: Iterable[Path]) -> list[RunId]:
 
 def records_in(state_dir: Path) -> Mapping[RunId, AttemptRecord]:
     """The record of the newest attempt of every run that has one."""
-    files, found = PerformanceFiles(state_dir), dict[RunId, AttemptRecord]()
-    for day in sorted(files.sizes()):
-        records, end = files.read(day, offset=0)
-        while records:
-            found.update((each.run_id, each) for each in records)
-            records, end = files.read(day, offset=end)
+    found = dict[RunId, AttemptRecord]()
+    for file in sorted(state_dir.glob("agent-performance-*.jsonl")):
+        with file.open("rb") as lines:
+            for line in lines:
+                with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                    record = _record.decode(line)
+                    found[record.run_id] = record
     return found
 
 

@@ -73,7 +73,6 @@ class Schedules(Part):
         self._must_look_back = False
         self._working: asyncio.Task[None] | None = None
         """Runs ``run`` once there is a schedule: until then nobody has to wait for anything."""
-        engine.ledger.on_commit(self.on_commit)
         engine.timers.on_step(self.clock_stepped)
 
     @classmethod
@@ -114,6 +113,7 @@ class Schedules(Part):
             self._working = self._engine.keep(self.run, "schedules")
 
     def on_commit(self, batch: Batch) -> None:
+        """See ``Part``."""
         for schedule_id, schedule in batch.schedules.items():
             if schedule is None:
                 self._published.pop(schedule_id, None)

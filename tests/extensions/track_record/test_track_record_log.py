@@ -11,8 +11,10 @@ from tests.engine.world import ME, World, in_world
 
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Artifact, Contract, OnFailure
-from subagents.domain.track_record.series import Bucket, SeriesBy
-from subagents.domain.track_record.track_record import (
+from subagents.engine.runs.spawn_call import SpawnContext
+from subagents.extensions.track_record import track_record_log as module
+from subagents.extensions.track_record.series import Bucket, SeriesBy
+from subagents.extensions.track_record.track_record import (
     DAY_MS,
     RETENTION_DAYS,
     AttemptRecord,
@@ -20,11 +22,9 @@ from subagents.domain.track_record.track_record import (
     Result,
     Wanted,
 )
-from subagents.engine.records import track_record_log as module
-from subagents.engine.records.track_record_log import RETRY_S
-from subagents.engine.runs.spawn_call import SpawnContext
+from subagents.extensions.track_record.track_record_files import PerformanceFiles
+from subagents.extensions.track_record.track_record_log import RETRY_S, TrackRecords
 from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.store.track_record_files import PerformanceFiles
 
 CONTRACT = Contract(artifacts=(Artifact(path="out.txt"),))
 ESCALATED = Contract(artifacts=(Artifact(path="out.txt"),), on_failure=OnFailure.ESCALATE)
@@ -106,7 +106,7 @@ def test_a_crash_after_any_commit_loses_no_record_and_doubles_none(
     def scenario_of(moment: int) -> Callable[[World], Awaitable[bool]]:
         async def scenario(world: World) -> bool:
             # It hears of no commit: no line is written before the crash.
-            world.engine.ledger._on_commit.remove(world.engine.track_records.on_commit)
+            world.engine.ledger._on_commit.remove(TrackRecords.of(world.engine).on_commit)
             begun = world.store.commits
             run_id = await world.spawn(agent, retry_count=1, retry_delay=0)
 
@@ -195,7 +195,7 @@ def test_a_start_reads_no_run_whose_record_a_sweep_or_a_stop_has_seen_written(
         await world.engine.sweep.once()
         assert await reads_at_a_start() == 0
         await over(world, await world.spawn("quick"))
-        await world.engine.track_records.settle()  # as at a stop
+        await TrackRecords.of(world.engine).settle()  # as at a stop
         assert await reads_at_a_start() == 0
         assert len(ends(world)) == len({end[0] for end in ends(world)}) == 5
 
@@ -248,13 +248,13 @@ def test_a_log_that_cannot_be_written_holds_up_no_run_and_is_made_good(
 
     async def scenario(world: World) -> None:
         nonlocal is_full
-        with caplog.at_level(logging.WARNING, "subagents.engine.records.track_record_log"):
+        with caplog.at_level(logging.WARNING, module.__name__):
             runs = [await world.spawn("quick") for _ in range(5)]
             for run_id in runs:
                 await over(world, run_id)
             await world.clock.advance(4 * RETRY_S)
         assert lines(world) == []
-        assert len(world.engine.track_records._due) == 2, "the others wait in the store"
+        assert len(TrackRecords.of(world.engine)._due) == 2, "the others wait in the store"
         warnings = [each for each in caplog.messages if "No space" in each]
         assert len(warnings) == 1, "said once"
 
@@ -386,7 +386,7 @@ def test_statistics_have_read_what_ended_before_they_were_asked_for(tmp_path: Pa
         lies = await world.spawn("silent", verification=CONTRACT, tags=("x", "y"))
         for run_id in (*quick, lies):
             await over(world, run_id)
-        found = await world.engine.track_records.stats()
+        found = await TrackRecords.of(world.engine).stats()
         by_name = {each.name: each for each in found}
 
         assert list(by_name) == ["quick", "silent"]
@@ -396,12 +396,12 @@ def test_statistics_have_read_what_ended_before_they_were_asked_for(tmp_path: Pa
 
         again = await world.spawn("quick")
         await over(world, again)
-        (only,) = await world.engine.track_records.stats(Wanted(agent="quick"))
+        (only,) = await TrackRecords.of(world.engine).stats(Wanted(agent="quick"))
         assert only.outcomes["success"] == 4, "read on from where it was"
-        tags = await world.engine.track_records.stats(Wanted(by=By.TAG))
+        tags = await TrackRecords.of(world.engine).stats(Wanted(by=By.TAG))
         assert [(each.name, each.attempt_count) for each in tags] == [("x", 4), ("y", 1), (None, 1)]
         await world.restart()
-        assert await world.engine.track_records.stats(Wanted(agent="quick")) == (only,)
+        assert await TrackRecords.of(world.engine).stats(Wanted(agent="quick")) == (only,)
 
     in_world(tmp_path, scenario)
 
@@ -412,7 +412,7 @@ def test_statistics_are_of_so_many_days_and_of_files_as_they_are_now(tmp_path: P
         await over(world, await world.spawn("quick"))
         await world.clock.advance(2 * 24 * 3600)
         await over(world, await world.spawn("quick"))
-        stats = world.engine.track_records.stats
+        stats = TrackRecords.of(world.engine).stats
 
         async def successes(days: int) -> list[int]:
             return [each.outcomes[Result.SUCCESS] for each in await stats(days=days)]
@@ -437,7 +437,7 @@ def test_a_series_is_read_on_from_where_it_was_and_agrees_with_the_statistics(
 ) -> None:
     async def scenario(world: World) -> None:
         async def attempts() -> list[int]:
-            found = await world.engine.track_records.series(SeriesBy.AGENT, Bucket.DAY, days=3)
+            found = await TrackRecords.of(world.engine).series(SeriesBy.AGENT, Bucket.DAY, days=3)
             return [sum(each.attempts for each in groups.values()) for _, groups in found]
 
         await over(world, await world.spawn("quick"))
@@ -446,10 +446,9 @@ def test_a_series_is_read_on_from_where_it_was_and_agrees_with_the_statistics(
         for agent in ("quick", "fail"):
             await over(world, await world.spawn(agent))
         assert await attempts() == [0, 1, 2]
-        assert (
-            sum(each.attempt_count for each in await world.engine.track_records.stats(days=3)) == 3
-        )
-        only = await world.engine.track_records.series(
+        stats = await TrackRecords.of(world.engine).stats(days=3)
+        assert sum(each.attempt_count for each in stats) == 3
+        only = await TrackRecords.of(world.engine).series(
             SeriesBy.COST, Bucket.HOUR, days=1, agent="fail"
         )
         assert [groups[None].attempts for _, groups in only if groups] == [1]

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from subagents.domain.agents.agent_stats import Tokens
 from subagents.domain.run.values import RunId, SessionKey, replace
-from subagents.domain.track_record.track_record import (
+from subagents.extensions.track_record import track_record_files as performance
+from subagents.extensions.track_record.track_record import (
     DAY_MS,
     AttemptRecord,
     Result,
-    Tokens,
 )
-from subagents.store import track_record_files as performance
-from subagents.store.track_record_files import MARK, PerformanceFiles
+from subagents.extensions.track_record.track_record_files import MARK, PerformanceFiles
 
 DAY = 20_000
 """2024-10-04."""

@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import Life
 
+from subagents.domain.agents.agent_stats import Tokens
 from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.values import replace
-from subagents.domain.track_record.series import (
+from subagents.extensions.track_record.series import (
     HOUR_MS,
     Bucket,
     Cells,
@@ -17,11 +18,10 @@ from subagents.domain.track_record.series import (
     series,
     status_of,
 )
-from subagents.domain.track_record.track_record import (
+from subagents.extensions.track_record.track_record import (
     DAY_MS,
     AttemptRecord,
     Result,
-    Tokens,
     record_of,
 )
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+from subagents.domain.agents.agent_stats import Runtime, Stats, Tokens, rate_of
 from subagents.domain.run.outcome import (
     Outcome,
     Reason,
@@ -45,8 +46,6 @@ DAY_MS: Final = 24 * 3_600_000
 RETENTION_DAYS: Final = 30
 RUNTIMES_MAX: Final = 10_000
 """How many of the newest runtimes make a percentile."""
-_Z: Final = 1.959964
-"""The quantile of a 95 % interval."""
 _SHARES: Final = (0.5, 0.95)
 _APART: Final = frozenset(
     {
@@ -81,13 +80,6 @@ class Claim(Value, frozen=True):
 
     status: ReportStatus
     confidence: Confidence | None
-
-
-class Tokens(Value, frozen=True):
-    """None = unknown, never 0."""
-
-    input: int | None
-    output: int | None
 
 
 class AttemptRecord(Value, frozen=True):
@@ -358,46 +350,6 @@ def total(days: Iterable[Mapping[Kind, Tally]], wanted: Wanted) -> Sums:
     return sums
 
 
-class Rate(Value, frozen=True):
-    """A share with its 95 % interval (Wilson)."""
-
-    count: int
-    n: int
-    rate: float
-    low: float
-    high: float
-
-
-class Runtime(Value, frozen=True):
-    """Half, and 95 of 100, of the newest attempts took at most so long."""
-
-    p50_ms: int
-    p95_ms: int
-
-
-class Stats(Value, frozen=True):
-    """What the attempts of one agent (tag, model) came to."""
-
-    name: str | None
-    """None = attempts without a tag, or a model that was not chosen."""
-    runs: int
-    attempt_count: int
-    outcomes: dict[str, int]
-    """Each ``Result``, and besides those ``cancelled`` and ``couldNotCheck``, which no rate has."""
-    reasons: dict[str, int]
-    success: Rate | None
-    """The success rate of all that say something of the agent; None without any."""
-    verified: Rate | None
-    """The rate of verified ones among those with a contract; None without any."""
-    took: Runtime | None
-    tokens: Tokens
-    """The tokens of all attempts whose tokens are known."""
-    tokens_known: int
-    cost_usd: float | None
-    """The cost of all attempts whose cost is known; None when none is."""
-    cost_known: int
-
-
 def stats_of(name: str | None, tally: Tally) -> Stats:
     """What a tally says."""
     judged = tally.judged
@@ -421,30 +373,6 @@ def stats_of(name: str | None, tally: Tally) -> Stats:
         cost_usd=round(tally.cost_usd, 6) if tally.cost_known else None,
         cost_known=tally.cost_known,
     )
-
-
-def rate_of(number: int, n: int) -> Rate | None:
-    """``number`` of ``n`` as a share; None when ``n`` is 0."""
-    if n == 0:
-        return None
-    low, high = interval(number, n)
-    share = number / n
-    return Rate(count=number, n=n, rate=round(share, 4), low=round(low, 4), high=round(high, 4))
-
-
-def interval(number: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of a share of which ``number`` of ``n`` were seen (Wilson).
-
-    Honest for few: 1 of 1 is 0.21 to 1, and 0 of 0 is 0 to 1.
-    """
-    if n == 0:
-        return 0.0, 1.0
-    share, z2 = number / n, _Z * _Z
-    centre = share + z2 / (2 * n)
-    spread = _Z * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
-    low, high = (centre - spread) / (1 + z2 / n), (centre + spread) / (1 + z2 / n)
-    # What was seen always lies inside; rounding must not say otherwise.
-    return max(min(low, share), 0.0), min(max(high, share), 1.0)
 
 
 def _runtime_of(runtimes_ms: Sequence[int]) -> Runtime | None:

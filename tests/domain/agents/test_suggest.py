@@ -3,19 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.builders import Life
 
-from subagents.domain.run.outcome import Reason
+from subagents.domain.agents import suggest as suggest_module
+from subagents.domain.agents.agent_stats import Stats, Tokens, rate_of
+from subagents.domain.agents.suggest import COST_TIERS, Candidate, suggest
 from subagents.domain.run.values import replace
-from subagents.domain.track_record import suggest as suggest_module
-from subagents.domain.track_record.suggest import COST_TIERS, Candidate, suggest
-from subagents.domain.track_record.track_record import (
-    Result,
-    Stats,
-    Tally,
-    record_of,
-    stats_of,
-)
 
 REVIEWER = Candidate(
     agent_id="reviewer",
@@ -94,22 +86,22 @@ def a_record(
 
     ``again`` of them were second ones of their runs.
     """
-    contract = good + bad if checked is None else checked
-    plain = record_of(Life.begin().start().exit().run, 1)
-    tally = Tally()
-    for number in range(good + bad):
-        is_good = number < good
-        tally.add(
-            replace(
-                plain,
-                attempt=2 if number < again else 1,
-                outcome=Result.SUCCESS if is_good else Result.FAILURE,
-                verification_passed=is_good if number < contract else None,
-            )
-        )
-    for _ in range(cancelled):
-        tally.add(replace(plain, outcome=Result.FAILURE, reason=Reason.CANCELLED_BY_CALLER))
-    return stats_of("a", tally)
+    judged = good + bad
+    contract = judged if checked is None else checked
+    return Stats(
+        name="a",
+        runs=judged - again + cancelled,
+        attempt_count=judged + cancelled,
+        outcomes={"success": good, "failure": bad, "cancelled": cancelled},
+        reasons={},
+        success=rate_of(good, judged),
+        verified=rate_of(min(good, contract), contract),
+        took=None,
+        tokens=Tokens(input=None, output=None),
+        tokens_known=0,
+        cost_usd=None,
+        cost_known=0,
+    )
 
 
 @pytest.mark.requirement("suggest:record")

@@ -1,13 +1,12 @@
 """Performance records: what an ended attempt came to, the same whoever makes it, and the sums."""
 
-import math
-
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import NOW_MS, RUN, Life, a_contract
 
+from subagents.domain.agents.agent_stats import Tokens
 from subagents.domain.run.outcome import Reason, Verdict
 from subagents.domain.run.run import (
     Confidence,
@@ -18,7 +17,7 @@ from subagents.domain.run.run import (
 from subagents.domain.run.signals import ReportSeen, UsageSeen
 from subagents.domain.run.spec import OnFailure, RunSpec
 from subagents.domain.run.values import RunId, replace
-from subagents.domain.track_record.track_record import (
+from subagents.extensions.track_record.track_record import (
     RUNTIMES_MAX,
     AttemptRecord,
     By,
@@ -26,12 +25,10 @@ from subagents.domain.track_record.track_record import (
     Day,
     Result,
     Tally,
-    Tokens,
     Wanted,
     count,
     count_tags,
     ended_attempts,
-    interval,
     record_of,
     repeated,
     stats_of,
@@ -335,40 +332,6 @@ def test_percentiles_are_of_the_newest_attempts_and_memory_stays_bounded() -> No
     assert found.took.p50_ms == 4.5 * RUNTIMES_MAX - 1
     assert found.took.p95_ms == 4.95 * RUNTIMES_MAX - 1
     assert found.attempt_count == 5 * RUNTIMES_MAX + 1
-
-
-@pytest.mark.requirement("performance:interval")
-@pytest.mark.parametrize(
-    ("number", "n", "low", "high"),
-    [
-        # As in the literature: Wilson 1927; Newcombe 1998, table I (81/263, 15/148, 0/20, 1/29).
-        (81, 263, 0.2553, 0.3662),
-        (15, 148, 0.0624, 0.1605),
-        (0, 20, 0.0, 0.1611),
-        (1, 29, 0.0061, 0.1718),
-        (1, 1, 0.2065, 1.0),
-        (20, 20, 0.8389, 1.0),
-    ],
-)
-def test_the_interval_is_wilsons(number: int, n: int, low: float, high: float) -> None:
-    found = interval(number, n)
-
-    assert found == pytest.approx((low, high), abs=0.0001)
-
-
-@pytest.mark.requirement("performance:interval")
-@given(st.integers(1, 10_000), st.data())
-def test_an_interval_holds_what_was_seen_and_narrows_with_more_of_it(
-    n: int, data: st.DataObject
-) -> None:
-    number = data.draw(st.integers(0, n))
-    low, high = interval(number, n)
-    more_low, more_high = interval(number * 4, n * 4)
-
-    assert 0 <= low <= number / n <= high <= 1
-    assert more_high - more_low < high - low
-    assert interval(0, 0) == (0.0, 1.0)
-    assert math.isclose(interval(n - number, n)[0], 1 - high, abs_tol=1e-9)
 
 
 @pytest.mark.requirement("performance:final")

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.values import Value
-from subagents.domain.track_record.track_record import DAY_MS, AttemptRecord, Result
+from subagents.extensions.track_record.track_record import DAY_MS, AttemptRecord, Result
 
 HOUR_MS: Final = 3_600_000
 _STATUSES: Final[Mapping[Result, Status]] = {

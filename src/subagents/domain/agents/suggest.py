@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from subagents.domain.agents.agent_stats import Rate, Stats
 from subagents.domain.run.values import Value
-from subagents.domain.track_record.track_record import Rate, Stats
 
 COST_TIERS: Final = ("free", "cheap", "medium", "expensive")
 

@@ -1,13 +1,13 @@
 """Who writes performance records and when, and what they add up to.
 
-Beside the ledger: a record decides nothing, and one that cannot be written never holds up a
-run. Every commit is searched for attempts that became final by it; their records are small and
-made at once, a task of its own writes them, in order, off the loop. What a crash or a full disk
-kept from being written is made again from the store: at the start, and once the log can be
-written again. For that the log has a mark: what the journal says up to there is in it, so only what
-was journaled since is looked at. Each sweep moves it on, and so does a stop. The log itself keeps
-each attempt once (``ports.PerformanceLog``). In a store that other nodes write, too, what they
-journaled is looked at in the same way whenever somebody asks, so that each node knows of all.
+A record decides nothing, and one that cannot be written never holds up a run. Every commit is
+searched for attempts that became final by it; their records are small and made at once, a task of
+its own writes them, in order, off the loop. What a crash or a full disk kept from being written is
+made again from the store: at the start, and once the log can be written again. For that the log has
+a mark: what the journal says up to there is in it, so only what was journaled since is looked at.
+Each sweep moves it on, and so does a stop. The log itself keeps each attempt once
+(``PerformanceFiles``). In a store that other nodes write, too, what they journaled is looked at in
+the same way whenever somebody asks, so that each node knows of all.
 """
 
 import asyncio
@@ -17,17 +17,26 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar, cast
 
+from subagents.domain.agents.agent_stats import Stats
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, replace
-from subagents.domain.track_record.series import Bucket, Cells, Groups, SeriesBy, put, series
-from subagents.domain.track_record.track_record import (
+from subagents.engine.engine import Engine, HasSession, Part
+from subagents.errors import SubagentsError, Unavailable
+from subagents.extensions.track_record.series import (
+    Bucket,
+    Cells,
+    Groups,
+    SeriesBy,
+    put,
+    series,
+)
+from subagents.extensions.track_record.track_record import (
     DAY_MS,
     RETENTION_DAYS,
     AttemptRecord,
     Day,
-    Stats,
     Sums,
     Wanted,
     count,
@@ -38,9 +47,8 @@ from subagents.domain.track_record.track_record import (
     stats_of,
     total,
 )
-from subagents.engine.kernel.kernel import Kernel
-from subagents.errors import SubagentsError
-from subagents.ports import Batch, PerformanceLog, readable
+from subagents.extensions.track_record.track_record_files import PerformanceFiles
+from subagents.ports import Batch, readable
 
 log = logging.getLogger(__name__)
 
@@ -73,19 +81,16 @@ class _Read:
     cells: Cells = field(default_factory=dict)
 
 
-class TrackRecords:
-    """Writes a record for every attempt that is final, and counts them.
+class TrackRecords(Part):
+    """Writes a record for every attempt that is final, and counts them."""
 
-    Args:
-        kernel: Has the runs.
-        records: Keeps the records.
-        is_shared: Whether attempts end at other nodes, too, of which only the store tells.
-    """
-
-    def __init__(self, kernel: Kernel, records: PerformanceLog, *, is_shared: bool) -> None:
-        self._ledger, self._store, self._off_loop, self._clock = kernel
-        self._records = records
-        self._is_shared = is_shared
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._ledger = engine, engine.ledger
+        adapters = engine.adapters
+        self._store, self._off_loop, self._clock = adapters.store, adapters.off_loop, adapters.clock
+        self._records = PerformanceFiles(adapters.state_dir)
+        self._is_shared = engine.partitions.is_shared
+        """Whether attempts end at other nodes, too, of which only the store tells."""
         self._seen: dict[RunId, int] = {}
         """How many attempts of a run were taken."""
         self._due: list[_Due] = []
@@ -100,23 +105,35 @@ class TrackRecords:
         self._is_failing = False
         self._read: dict[int, _Read] = {}
         self._reading = threading.Lock()
+        self._working: asyncio.Task[None] | None = None
+
+    @classmethod
+    def of(cls, engine: Engine) -> "TrackRecords":
+        """Those of an engine."""
+        return cast("TrackRecords", engine.parts["track_record"])
 
     # -- writing ---------------------------------------------------------------------------
 
+    async def read(self, has: HasSession) -> Callable[[], None]:  # noqa: ARG002 - of all sessions
+        """See ``Part``: what was committed before may not have been taken."""
+        return self._begin
+
+    def _begin(self) -> None:
+        if self._working is not None and not self._working.done():
+            return  # runs of another node: what ended there is read when somebody asks
+        # Behind the mark the store is asked for what was not taken.
+        self._seen = {run.id: ended_attempts(run) for run in self._ledger.published.values()}
+        self._missed += 1
+        self._has_work.set()
+        self._working = self._engine.keep(self.run, "track records")
+
     def on_commit(self, batch: Batch) -> None:
-        """Take the records of attempts that are final now."""
+        """See ``Part``: take the records of attempts that are final now."""
         for run in batch.runs.values():
             has_ended = bool(run.attempts) and run.attempts[0].outcome is not None
             # Each is taken once, and its run changes some times more.
             if has_ended and self._seen.get(run.id) != len(run.attempts):
                 self._take(run)
-
-    def reset(self) -> None:
-        """The ledger was loaded: what was committed before may not have been taken."""
-        # Behind the mark the store is asked for them.
-        self._seen = {run.id: ended_attempts(run) for run in self._ledger.published.values()}
-        self._missed += 1
-        self._has_work.set()
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -157,13 +174,13 @@ class TrackRecords:
         return self._made_good < self._missed
 
     async def tidy(self) -> None:
-        """Drop what is older than the retention, and move the mark on; part of the sweep."""
+        """See ``Part``: what is older than the retention goes, and the mark moves on."""
         self._seen = {run_id: n for run_id, n in self._seen.items() if run_id in self._ledger.live}
         await self._try(lambda: self._records.forget(self._oldest_day))
         await self.settle()
 
     async def settle(self) -> None:
-        """Write what waits and move the mark behind it, if nothing is missing."""
+        """See ``Part``: write what waits and move the mark behind it, if nothing is missing."""
         if self._is_shared:
             await self._gather()
             return
@@ -261,6 +278,10 @@ class TrackRecords:
 
     # -- counting --------------------------------------------------------------------------
 
+    async def agent_stats(self) -> Mapping[str, Stats]:
+        """See ``Part``."""
+        return {each.name: each for each in await self.stats() if each.name is not None}
+
     async def stats(
         self, wanted: Wanted | None = None, *, days: int = RETENTION_DAYS
     ) -> tuple[Stats, ...]:
@@ -271,11 +292,10 @@ class TrackRecords:
             days: UTC days up to and with today, 1 to ``RETENTION_DAYS``.
 
         Raises:
-            OSError: The log cannot be read.
+            Unavailable: The log cannot be read.
         """
-        await self._gather()
         first = self._today - days + 1
-        sums = await self._off_loop(lambda: self._sums(wanted or Wanted(), first))
+        sums = await self._counted(lambda: self._sums(wanted or Wanted(), first))
         names = sorted(sums, key=lambda name: (name is None, name))
         return tuple(stats_of(name, sums[name]) for name in names)
 
@@ -302,7 +322,7 @@ class TrackRecords:
         agent: str | None = None,
         model: str | None = None,
     ) -> Sequence[tuple[int, Groups]]:
-        """What ended attempts came to over time; see ``domain.track_record.series.series``.
+        """What ended attempts came to over time; see ``series.series``.
 
         Args:
             by: What is added up together.
@@ -312,9 +332,8 @@ class TrackRecords:
             model: Only attempts with this model.
 
         Raises:
-            OSError: The log cannot be read.
+            Unavailable: The log cannot be read.
         """
-        await self._gather()
         now_ms, first = self._clock.now_ms(), self._today - days + 1
 
         def added_up() -> Sequence[tuple[int, Groups]]:
@@ -333,7 +352,22 @@ class TrackRecords:
                 model=model,
             )
 
-        return await self._off_loop(added_up)
+        return await self._counted(added_up)
+
+    async def _counted(self, work: Callable[[], T]) -> T:
+        """What is counted off the loop, in a log that has what ended until now.
+
+        Raises:
+            Unavailable: The log cannot be read.
+        """
+        await self._gather()
+        try:
+            return await self._off_loop(work)
+        except OSError as error:
+            raise Unavailable(
+                f"the performance records cannot be read: {error.strerror or error}",
+                hint=f"see agent-performance-*.jsonl in {self._engine.adapters.state_dir}",
+            ) from error
 
     def _read_on(self, sizes: Mapping[int, int], chosen: Sequence[int]) -> None:
         """Read what was written into the files of these days since they were read."""

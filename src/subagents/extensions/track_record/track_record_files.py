@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 
 from subagents.domain.run.values import RunId, Value, attempt_id
-from subagents.domain.track_record.track_record import AttemptRecord
+from subagents.extensions.track_record.track_record import AttemptRecord
 
 READ_BYTES: Final = 1024 * 1024
 """The size of one page; a line is less than a thousandth of it."""
@@ -57,7 +57,7 @@ _name_decoder: Final[msgspec.json.Decoder[_Named]] = msgspec.json.Decoder(_Named
 
 
 class PerformanceFiles:
-    """See ``ports.PerformanceLog``; one process writes, at the same time others may read.
+    """The records by the UTC day of their end. Blocking; one process writes, others may read.
 
     Args:
         directory: Made when the first line is written, for its owner only.
@@ -73,13 +73,21 @@ class PerformanceFiles:
         self._writing = threading.Lock()
 
     def append(self, records: Sequence[AttemptRecord]) -> None:
-        """See ``ports.PerformanceLog.append``."""
+        """Keep those that are not there yet, in order. Repeating is safe: each is kept once.
+
+        Raises:
+            OSError: Some may not be kept; repeat with all of them.
+        """
         with self._writing:
             for day, found in groupby(records, key=lambda each: each.day):
                 self._append(day, tuple(found))
 
     def sizes(self) -> Mapping[int, int]:
-        """See ``ports.PerformanceLog.sizes``."""
+        """How many bytes there are of each day (in days since 1970); it never shrinks.
+
+        Raises:
+            OSError: Nobody knows.
+        """
         found = {}
         with contextlib.suppress(FileNotFoundError), os.scandir(self._directory) as entries:
             for entry in entries:
@@ -89,7 +97,13 @@ class PerformanceFiles:
         return found
 
     def read(self, day: int, *, offset: int) -> tuple[Sequence[AttemptRecord], int]:
-        """See ``ports.PerformanceLog.read``."""
+        """Some of a day's records behind ``offset``, and the offset behind them.
+
+        What cannot be read is left out. At the end there are none.
+
+        Raises:
+            OSError: They cannot be read.
+        """
         try:
             with self.file(day).open("rb") as file:
                 lines, end = _lines(file.fileno(), offset)
@@ -103,7 +117,11 @@ class PerformanceFiles:
         return records, end
 
     def forget(self, before_day: int) -> None:
-        """See ``ports.PerformanceLog.forget``."""
+        """Drop all days before that one. Idempotent.
+
+        Raises:
+            OSError: Some are still there.
+        """
         with self._writing:
             for day in self.sizes():
                 if day < before_day:
@@ -111,7 +129,11 @@ class PerformanceFiles:
                     self._known.pop(day, None)
 
     def mark(self) -> int | None:
-        """See ``ports.PerformanceLog.mark``."""
+        """What was given to ``keep_mark`` last; None = nothing, or records from before are gone.
+
+        Raises:
+            OSError: Nobody knows.
+        """
         try:
             found = _mark_decoder.decode((self._directory / MARK).read_bytes())
         except FileNotFoundError:
@@ -122,7 +144,11 @@ class PerformanceFiles:
         return found.number if is_whole else None
 
     def keep_mark(self, number: int) -> None:
-        """See ``ports.PerformanceLog.keep_mark``."""
+        """Remember a number for as long as there is what was appended until now: both durably.
+
+        Raises:
+            OSError: The mark from before may still be the one.
+        """
         with self._writing:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             sizes = self.sizes()
