@@ -40,12 +40,13 @@ from subagents.engine.verification.file_trees import matching_files
 from subagents.engine.verification.verifier import check_schemas
 from subagents.engine.verification.work_root import FileFault, WorkRoot
 from subagents.errors import ConfigError, RuntimeUnavailable, UsageError
+from subagents.extensions.conversation.provider_words import provider_message
+from subagents.extensions.doctor.card_oddities import oddities
 from subagents.extensions.install.foreign_agents import claude_agents, openclaw
 from subagents.extensions.notifications.webhook_courier import RETRY_AFTER_MS_MAX, retry_after_ms
 from subagents.extensions.plans.plan_file import read_plan
 from subagents.extensions.worktrees.worktree_changes import changes_of
 from subagents.runtimes.git.git import Git
-from subagents.runtimes.output.output_items import provider_message
 from subagents.runtimes.output.terminal_text import line_items, plain
 from subagents.store.transcripts.grep import Search, pattern
 from subagents.store.transcripts.segments import Row
@@ -115,7 +116,7 @@ def config(data: bytes) -> None:
             found = load(home, {**environ, "HOME": str(home)}, paths=paths)
         except ConfigError:
             return
-        list(agent_cards.oddities(found.settings))
+        list(oddities(found.settings))
         agent_cards.rows(found.settings, "main")
         found.for_agents()
         assert all(leaf.key for leaf in found.leaves())

@@ -55,9 +55,9 @@ from subagents.errors import (
     SubagentsError,
 )
 from subagents.extensions.cluster.engine.cluster_sharing import ClusterSharing
+from subagents.extensions.cluster.node_deadline import margin_s
 from subagents.extensions.cluster.shared_store import Member, SeenNode
 from subagents.ports import AttemptRef, Batch, Launch, StartedInfo
-from subagents.runtimes.process.node_deadline import margin_s
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles

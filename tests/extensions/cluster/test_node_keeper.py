@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from subagents.domain.cluster.partitioning import KEPT_LEASES, TRIES
+from subagents.extensions.cluster import node_deadline
 from subagents.extensions.cluster.node_keeper import Kept, keep
 from subagents.process_identity import boot_id
-from subagents.runtimes.process import node_deadline
 
 LEASE_S = 0.2
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from tests.runtimes.attempt_harness import Harness, until
 
-from subagents.extensions.cluster import watchdog
+from subagents.extensions.cluster import node_deadline, watchdog
 from subagents.extensions.cluster.watchdog import LOCK, Watchdog
-from subagents.runtimes.process import cgroups, node_deadline
+from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.processes import alive, look, scan
 
 FAR_MS = 600_000
@@ -66,7 +66,7 @@ def stand_in(node: Node, left_ms: int) -> "subprocess.Popen[str]":
     program = (
         "import asyncio, sys\nfrom pathlib import Path\n"
         "from tests.runtimes.attempt_harness import Harness\n"
-        "from subagents.runtimes.process import node_deadline\n"
+        "from subagents.extensions.cluster import node_deadline\n"
         "from subagents.extensions.cluster.watchdog import Watchdog\n"
         f"harness = Harness(Path({str(node.state)!r}))\n"
         "launch = harness.launch('sh', '-c', 'while :; do sleep 0.01; done')\n"

@@ -4,8 +4,9 @@ from typing import Final
 
 import pytest
 
-from subagents.domain.alerts.detectors.shell import expanded, steps_of
+from subagents.domain.alerts.detectors.shell import steps_of
 from subagents.extensions.detectors.build_tools import BuildKind, build_of
+from subagents.extensions.detectors.shell_programs import expanded
 
 BUILDS: Final = (
     "cargo build",

@@ -2,9 +2,9 @@
 
 import pytest
 
-from subagents.domain.alerts.detectors.shell import expanded
 from subagents.domain.run.worker_output import ToolUse
 from subagents.extensions.detectors.exit_codes import all_passed, code_of, was_refused
+from subagents.extensions.detectors.shell_programs import expanded
 
 
 @pytest.mark.requirement("detectors:exit-codes")

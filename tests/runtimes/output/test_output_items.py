@@ -4,7 +4,6 @@ import pytest
 
 from subagents.domain.run.worker_output import LINE_CHARS_MAX, LineType
 from subagents.runtimes.output.output_items import (
-    provider_message,
     result_signal,
     system_item,
     tool_item,
@@ -38,19 +37,3 @@ def test_a_result_is_whole_whatever_its_length() -> None:
     assert (whole.text, whole.bytes_total, whole.is_error) == ("done", 0, False)
     assert (long.text, long.bytes_total) == ("é" * 40_000, 0)
     assert (long.is_error, long.error) == (True, "cut off")
-
-
-@pytest.mark.requirement("runtimes:provider-words")
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("plain", "plain"),
-        ('{"error":{"message":"no key"}}', "no key"),
-        ('{"error":"no key"}', "no key"),
-        ('{"message":"no key"}', "no key"),
-        ('{"other":1}', '{"other":1}'),
-        ("{broken", "{broken"),
-    ],
-)
-def test_a_providers_own_words_are_taken_out_of_its_answer(text: str, message: str) -> None:
-    assert provider_message(text) == message

@@ -46,8 +46,8 @@ from subagents.extensions.conversation.dialect import (
     ProgramPlaces,
     TurnStep,
 )
+from subagents.extensions.conversation.json_fields import table_at
 from subagents.ports import Runtime
-from subagents.runtimes.output.json_fields import table_at
 from subagents.runtimes.output.output_items import system_item
 from subagents.runtimes.process.environment import passed_variables, program
 from subagents.runtimes.runtime_plugins import RuntimeHost

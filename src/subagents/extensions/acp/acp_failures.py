@@ -12,9 +12,9 @@ from subagents.domain.run.worker_output import ApiError, LineType, OutputItem
 from subagents.extensions.acp.acp_agents import AgentFacts
 from subagents.extensions.acp.acp_stream import AcpStream
 from subagents.extensions.conversation.dialect import Opening, noted
+from subagents.extensions.conversation.json_fields import text_at, value_at
 from subagents.extensions.conversation.jsonrpc import Response
-from subagents.runtimes.output.json_fields import text_at, value_at
-from subagents.runtimes.output.output_items import provider_message
+from subagents.extensions.conversation.provider_words import provider_message
 from subagents.runtimes.output.terminal_text import plain
 
 ERROR_CHARS_MAX: Final = 1_000

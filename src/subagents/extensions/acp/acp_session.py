@@ -13,7 +13,7 @@ from subagents.extensions.acp.acp_agents import AcpOptions, AgentFacts, ScopeMea
 from subagents.extensions.acp.acp_scope import SERVER, switches
 from subagents.extensions.conversation import jsonrpc
 from subagents.extensions.conversation.dialect import InputLine, Opening
-from subagents.runtimes.output.json_fields import text_at, value_at
+from subagents.extensions.conversation.json_fields import text_at, value_at
 from subagents.version import __version__
 
 PROTOCOL_VERSION: Final = 1

@@ -23,12 +23,8 @@ from subagents.domain.run.worker_output import (
     LineType,
     OutputItem,
 )
-from subagents.runtimes.output.json_fields import (
-    as_count,
-    count_at,
-    text_at,
-    value_at,
-)
+from subagents.extensions.conversation.json_fields import count_at, text_at, value_at
+from subagents.runtimes.output.counts import as_count
 from subagents.runtimes.output.output_items import ALIVE, shown, system_item, tool_item
 from subagents.runtimes.output.terminal_text import plain
 from subagents.runtimes.output.tool_lines import tool_use

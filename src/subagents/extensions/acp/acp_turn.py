@@ -39,7 +39,7 @@ from subagents.extensions.acp.acp_session import SessionAbilities
 from subagents.extensions.acp.acp_stream import AcpCall, AcpStream
 from subagents.extensions.conversation import jsonrpc
 from subagents.extensions.conversation.dialect import InputLine, Opening, TurnStep
-from subagents.runtimes.output.json_fields import table_at, text_at, value_at
+from subagents.extensions.conversation.json_fields import table_at, text_at, value_at
 from subagents.runtimes.output.output_items import result_signal, system_item
 
 MARK: Final = "_subagents/mark"

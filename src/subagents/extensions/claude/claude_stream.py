@@ -14,13 +14,8 @@ import msgspec
 from subagents.domain.run.run import Usage
 from subagents.domain.run.values import Value
 from subagents.domain.run.worker_output import ApiError, ContextUse
-from subagents.runtimes.output.json_fields import (
-    COUNT_MAX,
-    count_at,
-    table_at,
-    text_at,
-    texts_at,
-)
+from subagents.extensions.conversation.json_fields import count_at, table_at, text_at, texts_at
+from subagents.runtimes.output.counts import COUNT_MAX
 from subagents.runtimes.output.worker_events import without_nul
 
 Event: TypeAlias = Mapping[str, object]

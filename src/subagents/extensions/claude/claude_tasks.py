@@ -9,7 +9,7 @@ from typing import Final
 
 from subagents.domain.run.values import Value, replace
 from subagents.domain.run.worker_output import PlanItem, PlanStatus
-from subagents.runtimes.output.json_fields import table_at, text_at
+from subagents.extensions.conversation.json_fields import table_at, text_at
 from subagents.runtimes.output.terminal_text import plain
 from subagents.runtimes.output.tool_lines import PLAN_ITEMS_MAX, SHORT_CHARS_MAX
 from subagents.text import one_line

@@ -49,7 +49,13 @@ from subagents.extensions.claude.claude_stream import (
     total,
 )
 from subagents.extensions.conversation.dialect import InputLine, TurnStep, noted
-from subagents.runtimes.output.json_fields import count_at, table_at, tables_at, text_at, texts_at
+from subagents.extensions.conversation.json_fields import (
+    count_at,
+    table_at,
+    tables_at,
+    text_at,
+    texts_at,
+)
 from subagents.runtimes.output.output_items import ALIVE, shown, system_item, tool_item
 from subagents.runtimes.output.terminal_text import plain
 from subagents.runtimes.output.tool_lines import tool_use

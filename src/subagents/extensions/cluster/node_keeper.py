@@ -23,7 +23,7 @@ from typing import Final
 import msgspec
 
 from subagents.domain.cluster.partitioning import KEPT_LEASES, TRIES
-from subagents.runtimes.process import node_deadline
+from subagents.extensions.cluster import node_deadline
 from subagents.runtimes.process.processes import unmarked
 
 LOADED_AFTER_S: Final = 5.0

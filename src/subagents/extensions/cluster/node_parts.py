@@ -19,6 +19,7 @@ from subagents.extensions.cluster.api.peers import Peers
 from subagents.extensions.cluster.cluster_settings import ClusterSettings
 from subagents.extensions.cluster.engine.cluster_placement import ClusterPlaces
 from subagents.extensions.cluster.engine.cluster_sharing import ClusterSharing
+from subagents.extensions.cluster.node_deadline import margin_s
 from subagents.extensions.cluster.node_keeper import NodeKeeper
 from subagents.extensions.cluster.node_ports import FreeSlots, Offers, Places, Taking
 from subagents.extensions.cluster.places.polled_places import PolledPlaces, PolledTaking
@@ -32,7 +33,6 @@ from subagents.extensions.cluster.shared_store import Member
 from subagents.extensions.cluster.watchdog import Watchdog
 from subagents.installation import extra_command
 from subagents.node import NodeHost, NodeParts, node_name
-from subagents.runtimes.process.node_deadline import margin_s
 from subagents.runtimes.process.secret_values import ask
 
 

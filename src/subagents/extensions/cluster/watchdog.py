@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from subagents.runtimes.process import cgroups, node_deadline
+from subagents.extensions.cluster import node_deadline
+from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.launcher import LAUNCHER
 from subagents.runtimes.process.processes import (
     carriers_of,

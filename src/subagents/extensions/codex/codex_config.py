@@ -27,7 +27,7 @@ from subagents.extensions.codex.codex_options import (
     nested,
 )
 from subagents.extensions.conversation.dialect import Opening
-from subagents.runtimes.output.json_fields import table_at, text_at
+from subagents.extensions.conversation.json_fields import table_at, text_at
 
 TOOL_TIMEOUT_S: Final = 7 * 86_400
 """A wait for children may take days; Codex gives a call up after 300 s by itself."""

@@ -19,7 +19,7 @@ from subagents.domain.run.worker_output import (
     OutputItem,
     ToolUse,
 )
-from subagents.runtimes.output.json_fields import (
+from subagents.extensions.conversation.json_fields import (
     as_table,
     count_at,
     table_at,
@@ -28,13 +28,8 @@ from subagents.runtimes.output.json_fields import (
     texts_at,
     value_at,
 )
-from subagents.runtimes.output.output_items import (
-    ALIVE,
-    provider_message,
-    shown,
-    system_item,
-    tool_item,
-)
+from subagents.extensions.conversation.provider_words import provider_message
+from subagents.runtimes.output.output_items import ALIVE, shown, system_item, tool_item
 from subagents.runtimes.output.terminal_text import plain
 from subagents.runtimes.output.tool_lines import tool_use
 from subagents.text import cut

@@ -39,8 +39,8 @@ from subagents.extensions.codex.codex_stream import (
 )
 from subagents.extensions.conversation import jsonrpc
 from subagents.extensions.conversation.dialect import InputLine, Opening, TurnStep, noted
+from subagents.extensions.conversation.json_fields import as_table, table_at, text_at, value_at
 from subagents.extensions.conversation.jsonrpc import Request, Response
-from subagents.runtimes.output.json_fields import as_table, table_at, text_at, value_at
 from subagents.runtimes.output.output_items import ALIVE, result_signal, system_item
 
 STEER: Final = "tell:"

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from subagents.domain.alerts.detectors.shell import IS_SCRIPT, Step, program_of
+from subagents.domain.alerts.detectors.shell import Step
+from subagents.extensions.detectors.shell_programs import IS_SCRIPT, program_of
 
 
 class BuildKind(StrEnum):

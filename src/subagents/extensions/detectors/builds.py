@@ -12,7 +12,7 @@ from typing import Final
 
 from subagents.domain.alerts.detectors.alert_wording import shown, shown_path
 from subagents.domain.alerts.detectors.findings import BuildResult
-from subagents.domain.alerts.detectors.shell import Step, expanded
+from subagents.domain.alerts.detectors.shell import Step
 from subagents.domain.run.worker_output import ToolUse
 from subagents.extensions.detectors.build_tools import Build, BuildKind, build_of
 from subagents.extensions.detectors.exit_codes import (
@@ -21,6 +21,7 @@ from subagents.extensions.detectors.exit_codes import (
     was_refused,
 )
 from subagents.extensions.detectors.result_lines import Kept, Summary, summary_of
+from subagents.extensions.detectors.shell_programs import expanded
 from subagents.text import counted
 
 _TIMED_OUT: Final = 124

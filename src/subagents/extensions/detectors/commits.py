@@ -8,14 +8,10 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
-from subagents.domain.alerts.detectors.shell import (
-    Step,
-    expanded,
-    here_document,
-    program_of,
-)
+from subagents.domain.alerts.detectors.shell import Step, here_document
 from subagents.domain.run.worker_output import ToolUse
 from subagents.extensions.detectors.exit_codes import all_passed, code_of
+from subagents.extensions.detectors.shell_programs import expanded, program_of
 
 
 def _set(words: str) -> frozenset[str]:

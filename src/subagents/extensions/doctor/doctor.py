@@ -266,8 +266,9 @@ def _config(home: Paths) -> Check:
 
 def _agents(home: Paths, records: Sequence[Stats]) -> Iterator[Check]:
     """Their capability cards; what is wrong with them the configuration's check says."""
-    from subagents.config.agent_cards import oddities, working_agents  # noqa: PLC0415
+    from subagents.config.agent_cards import working_agents  # noqa: PLC0415
     from subagents.config.layers import load  # noqa: PLC0415
+    from subagents.extensions.doctor.card_oddities import oddities  # noqa: PLC0415
 
     try:
         settings = load(Path(caller_cwd()), os.environ, paths=home).settings

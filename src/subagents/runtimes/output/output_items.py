@@ -2,11 +2,8 @@
 
 from typing import Final
 
-import msgspec
-
 from subagents.domain.run.signals import ResultSeen
 from subagents.domain.run.worker_output import LineType, OutputItem, ToolUse
-from subagents.runtimes.output.json_fields import as_text, text_at, value_at
 from subagents.runtimes.output.terminal_text import plain, shortened
 from subagents.runtimes.output.tool_lines import tool_line
 
@@ -52,15 +49,3 @@ def result_signal(
         is_limit=is_limit,
         retry_after_ms=retry_after_ms,
     )
-
-
-def provider_message(text: str) -> str:
-    """An error's message; the provider's own words where it is the body of its HTTP answer."""
-    if not text.startswith("{"):
-        return text
-    try:
-        body = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return text
-    error = value_at(body, "error")
-    return text_at(error, "message") or as_text(error) or text_at(body, "message") or text

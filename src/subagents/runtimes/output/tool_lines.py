@@ -18,7 +18,7 @@ from subagents.domain.run.worker_output import (
     PlanStatus,
     ToolUse,
 )
-from subagents.runtimes.output.json_fields import COUNT_MAX, as_count
+from subagents.runtimes.output.counts import COUNT_MAX, as_count
 from subagents.runtimes.output.terminal_text import plain
 from subagents.text import cut_middle, one_line
 

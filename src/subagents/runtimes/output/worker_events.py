@@ -58,7 +58,7 @@ from subagents.domain.run.worker_output import (
     LineType,
     OutputItem,
 )
-from subagents.runtimes.output.json_fields import COUNT_MAX, as_count
+from subagents.runtimes.output.counts import COUNT_MAX, as_count
 from subagents.runtimes.output.output_items import ALIVE, shown, system_item, tool_item
 from subagents.runtimes.output.tool_lines import tool_use
 

@@ -16,12 +16,7 @@ from tests.call_counts import calls_of
 
 from subagents.domain.alerts import detectors
 from subagents.domain.alerts.detectors import Watch
-from subagents.domain.alerts.detectors.shell import (
-    COMMAND_CHARS_MAX,
-    expanded,
-    here_document,
-    steps_of,
-)
+from subagents.domain.alerts.detectors.shell import COMMAND_CHARS_MAX, here_document, steps_of
 from subagents.domain.alerts.detectors.tool_failures import is_failure
 from subagents.domain.run.alert import Alert, AlertRules
 from subagents.domain.run.worker_output import (
@@ -36,6 +31,7 @@ from subagents.domain.run.worker_output import (
 )
 from subagents.extensions.detectors.builds import result_of
 from subagents.extensions.detectors.commits import commits_of
+from subagents.extensions.detectors.shell_programs import expanded
 from subagents.extensions.detectors.tool_findings import findings_of
 
 RULES: Final = AlertRules()

@@ -10,7 +10,7 @@ from tests.extensions.cluster.nodes.cluster_load import ClusterLoad, judge, show
 from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig, cluster
 from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 
-from subagents.runtimes.process import node_deadline
+from subagents.extensions.cluster import node_deadline
 
 
 def loaded(rig: ClusterRig, *, runs: int = 4) -> ClusterLoad:

@@ -3,12 +3,7 @@
 Nothing here raises, whatever the value is: a field of the wrong type is taken for absent.
 """
 
-import math
-from typing import Final
-
-COUNT_MAX: Final = 2**53
-"""The largest whole number that JavaScript can tell from its neighbours: a count above it is
-nonsense."""
+from subagents.runtimes.output.counts import as_count
 
 
 def value_at(table: object, key: str) -> object:
@@ -55,10 +50,3 @@ def as_text(value: object) -> str:
 def as_table(value: object) -> dict[str, object]:
     """``value`` when it is a JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}
-
-
-def as_count(value: object, *, least: int = 0) -> int | None:
-    """``value`` as a whole number from ``least`` to ``COUNT_MAX``; None when it is none."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        return None
-    return int(value) if least <= value <= COUNT_MAX else None

@@ -1,14 +1,10 @@
 """Fields of other programs' JSON: what is of the wrong type is taken for absent."""
 
-import math
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subagents.runtimes.output.json_fields import (
-    COUNT_MAX,
-    as_count,
+from subagents.extensions.conversation.json_fields import (
     count_at,
     list_at,
     table_at,
@@ -35,23 +31,6 @@ def test_a_field_of_its_type_is_read() -> None:
     assert list_at(TABLE, "list") == TABLE["list"]
     assert texts_at(TABLE, "list") == ["x"]
     assert tables_at(TABLE, "list") == [{"c": 2}]
-
-
-@pytest.mark.requirement("conversation:stream:garbage")
-@pytest.mark.parametrize(
-    ("value", "count"),
-    [
-        (0, 0),
-        (2.0, 2),
-        (True, None),
-        (-1, None),
-        (math.nan, None),
-        (COUNT_MAX + 2, None),
-        ("3", None),
-    ],
-)
-def test_a_count_is_a_whole_number_in_bounds(value: object, count: int | None) -> None:
-    assert as_count(value) == count
 
 
 @pytest.mark.requirement("conversation:stream:garbage")

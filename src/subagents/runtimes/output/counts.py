@@ -1,0 +1,15 @@
+"""Whole numbers that another program wrote, read without trust."""
+
+import math
+from typing import Final
+
+COUNT_MAX: Final = 2**53
+"""The largest whole number that JavaScript can tell from its neighbours: a count above it is
+nonsense."""
+
+
+def as_count(value: object, *, least: int = 0) -> int | None:
+    """``value`` as a whole number from ``least`` to ``COUNT_MAX``; None when it is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return int(value) if least <= value <= COUNT_MAX else None
