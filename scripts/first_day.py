@@ -316,7 +316,7 @@ def capped_plan(user: User) -> None:
     work = user.directory("capped")
     (work / "capped.toml").write_text(CAP)
     user.types("subagents plan run capped.toml", cwd=work, code=5)
-    runs = user.reads("subagents plan show capped", cwd=work)["runs"]
+    runs = user.reads("subagents show plan:capped", cwd=work)["runs"]
     found = {row["label"]: row["outcome"] for row in runs}
     expect(found["cheap"]["status"], "ok", "the first step")
     expect([found[each]["reason"] for each in ("dear", "too-late")], ["budget"] * 2, "the others")

@@ -39,7 +39,7 @@ class Parameter(NamedTuple):
     group: str = OPTIONS
     """The heading in help under which a flag stands."""
     is_shown: bool = True
-    """Whether help shows it; False for what programs of ours alone use."""
+    """Whether help shows it; False for what programs of ours or earlier versions alone use."""
 
 
 class Argument(NamedTuple):
