@@ -335,14 +335,14 @@ def schedule(user: User) -> None:
     user.types("subagents down")
     user.types("subagents up")
     until(lambda: started(user) >= 3, within_s=30)
-    user.types("subagents schedule show tick")
-    times = user.reads("subagents schedule show tick")["times"]
+    user.types("subagents show schedule:tick")
+    times = user.reads("subagents show schedule:tick")["times"]
     expect(len({each["dueAt"] for each in times}), len(times), "times that were decided once")
     user.types("subagents schedule remove tick --yes")
 
 
 def started(user: User) -> int:
-    times = user.reads("subagents schedule show tick")["times"]
+    times = user.reads("subagents show schedule:tick")["times"]
     return sum(each["decision"] == "started" for each in times)
 
 

@@ -24,7 +24,7 @@ OWN: Final = (
     *("cluster", "web", "supervisor", "a2a", "ag_ui"),
     *("notifications", "telemetry"),
     "detectors",
-    *("demo", "doctor", "repair", "service", "install"),
+    *("demo", "doctor", "repair", "service", "secrets", "install"),
 )
 """The extensions of this distribution, in the order in which they are asked; each is a package
 below ``subagents.extensions``."""

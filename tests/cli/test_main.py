@@ -268,7 +268,6 @@ USAGE = [
     (["status", "last", "--tag", "x"], "name runs or search for them, not both"),
     (["bogus"], "there is no command 'bogus'"),
     (["lst"], "did you mean 'list'?"),
-    (["secret", "sett"], "there is no command secret 'sett'"),
 ]
 
 

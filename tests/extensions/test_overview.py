@@ -15,13 +15,12 @@ ALONE = (
     *("up", "down", "serve", "mcp", "report", "progress", "notify", "ask", "worker"),
 )
 BELOW = {
-    "plan": ("run", "list", "show", "wait", "cancel", "retry", "schema"),
-    "schedule": ("add", "list", "show", "run-now", "pause", "resume", "remove"),
+    "plan": ("run", "list", "schema"),
+    "schedule": ("add", "list", "run-now", "remove"),
     "secret": ("set", "check", "delete"),
     "mcp": ("install", "uninstall", "config", "plugin", "skill"),
     "hook": ("stop", "session-start"),
     "notifications": ("test",),
-    "threads": ("test",),
     "cluster": ("init", "token", "join", "leave", "status", "drain", "undrain"),
     "db": ("check", "backup", "restore", "repair"),
     "service": ("install", "uninstall"),

@@ -50,11 +50,7 @@ CORE: Final = {
     "Set up": (
         Command("agents", "setup.agent_commands:agents", "List, show or suggest agents"),
         Command("config", "setup.config_commands:config", "Show, check or trust configuration"),
-        Command("secret set", "setup.secret_commands:set_", "Store a secret in the keyring"),
-        Command("secret check", "setup.secret_commands:check", "Check that a secret is there"),
-        Command("secret delete", "setup.secret_commands:delete", "Delete one of the keyring's"),
         Command("completion", "completion:completion", "Print shell completions"),
-        Command("version", "setup.version_command:version", "Show the versions of all parts"),
     ),
     "Keep it running": (
         Command("up", "setup.daemon_commands:up", "Start the daemon in the background"),
@@ -73,10 +69,7 @@ CORE: Final = {
     ),
 }
 """The core's, by their heading in the overview; their functions are below ``subagents.cli``."""
-CORE_PARENTS: Final = {
-    "secret": "Keep secrets for workers: `--env NAME=secret:NAME`",
-    "mcp": "Serve MCP on stdin and stdout, and register with MCP clients",
-}
+CORE_PARENTS: Final = {"mcp": "Serve MCP on stdin and stdout, and register with MCP clients"}
 BEFORE_PARSER: Final = "mcp"
 """The command that every session of every client starts; it reads its few words itself."""
 ALIASES: Final = {"logs": "log", "ls": "list", "ps": "list"}

@@ -66,7 +66,12 @@ def test_runs_are_exported_for_a_spreadsheet_and_for_programs(shared: Home) -> N
     # No spreadsheet takes it for a formula.
     assert (found["task"], whole["task"]) == (f"'{task}", task)
     assert found["status"] == whole["status"]
-    assert float(found["seconds"]) == whole["seconds"]
+    assert float(found["seconds"]) == whole["seconds"] == whole["tookMs"] / 1000
+    assert (found["state"], found["status"]) == ("failed", "error")
+    for looked in (("list", *flags), ("list", "exported"), ("show", "exported")):
+        answer = shared.ok(*looked, "--json").json
+        row = answer["runs"][0] if looked[0] == "list" else answer
+        assert (row["tookMs"], row["state"]) == (whole["tookMs"], "failed")
 
 
 @pytest.mark.requirement("cli:stats")

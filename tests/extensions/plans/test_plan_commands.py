@@ -120,6 +120,8 @@ def test_plans_are_listed_with_what_their_steps_came_to(shared: Home) -> None:
     assert "2 of 2 ok" in newest
     page = shared.ok("plan", "list", "--json").rows("plans")
     assert page[0]["states"] == {"ok": 2}
+    assert "--since must be today" in shared.cli("plan", "list", "--since", "soon").err
+    assert "tiny plan" in shared.ok("plan", "list", "--since", "today").out
     assert "No plans." in shared.ok("plan", "list", "--dir", "/nowhere").err
 
 

@@ -275,13 +275,21 @@ def test_jobs_are_a_number_of_runs(
 
 
 @pytest.mark.requirement("map:budget")
+def test_the_time_of_a_map_is_one_for_all_its_runs(shared: Home) -> None:
+    flags = ("--max-time", "0.1s", "--name", "timed")
+    done = shared.cli("map", "exec sleep {}", "60", "61", *flags)
+    assert done.code == 5
+    assert "0 of 2 ok, 2 cancelled" in done.err
+
+
+@pytest.mark.requirement("map:budget")
 @pytest.mark.parametrize(
     ("flags", "most", "each"),
     [
         (["--max-cost", "1"], "at most $1.00 together", None),
         (["--max-tokens", "50"], "at most 50 tokens together", None),
         (["--max-cost=2", "--max-tokens=9"], "at most 9 tokens and $2.00 together", None),
-        (["--max-cost", "1", "--max-time", "1m"], "at most $1.00 together", {"maxSeconds": 60.0}),
+        (["--max-cost", "1", "--max-time", "1m"], "at most $1.00 together", None),
         (["--max-runs", "3"], "3 runs; nothing", {"maxRuns": 3}),
         ([], "3 runs; nothing", None),
     ],

@@ -97,7 +97,8 @@ def _only_question(client: Client, selector: str) -> str:
 def pause(*runs: Runs, json: Json = False) -> None:
     """Pause runs: those that wait do not start, commands stop where they are until `resume`.
 
-    An agent at work finishes its turn and gets no further one.
+    An agent at work finishes its turn and gets no further one. `schedule:NAME` starts nothing until
+    it is resumed; its runs go on.
 
     For example:
 
@@ -109,13 +110,13 @@ def pause(*runs: Runs, json: Json = False) -> None:
 
 
 def resume(*runs: Runs, json: Json = False) -> None:
-    """Resume paused runs.
+    """Resume paused runs; of `schedule:NAME` what was due meanwhile is left out.
 
     For example:
 
         subagents resume nightly
 
-        subagents resume tree:nightly
+        subagents resume schedule:nightly
     """
     _each(runs, "resume", json=json)
 

@@ -19,7 +19,7 @@ from subagents.api.wire.run_answers import (
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect, session
-from subagents.cli.flags import Json, Parameter, refuse_unused
+from subagents.cli.flags import WHEN, Json, Parameter, moment, refuse_unused
 from subagents.cli.runs import follow, selectors
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
 from subagents.cli.runs.follow import GroupLine, RunGroup
@@ -28,7 +28,6 @@ from subagents.cli.runs.submission import (
     DryRun,
     Named,
     in_file,
-    in_flags,
     say_accepted,
     show_planned,
     submit,
@@ -107,21 +106,7 @@ def run(
             started = begin(planned, brought, key=key)
     if dry_run:
         return show_dry_run(planned, brought, key=key, said=in_file(file), json=json)
-    return _follow(*started, detach=detach, json=json)
-
-
-def start(
-    planned: "Planned",
-    brought: CallerEnvironment,
-    *,
-    key: str | None,
-    detach: bool,
-    json: bool,
-) -> int:
-    """Start one run for each item, and wait for them unless they are to go on by themselves."""
-    with in_flags():
-        started = begin(planned, brought, key=key)
-    return _follow(*started, detach=detach, json=json)
+    return follow_plan(*started, detach=detach, json=json)
 
 
 def begin(
@@ -131,6 +116,15 @@ def begin(
     started = time.monotonic()
     with connect(starts=True) as client:
         return submit(client, "/v1/plans", _body(planned, key), to_builtins(brought)), started
+
+
+def end_after(started: Document, seconds: float) -> None:
+    """Have what has not ended of a plan by then cancelled; one that was started before has that."""
+    receipt = read(started, PlanReceipt)
+    if receipt.plan_id is not None and not all(each.repeated for each in receipt.receipts):
+        body = {"after": f"{seconds:.3f}", "reason": "the time for all runs of the plan is over"}
+        with connect() as client:
+            client.post(f"/v1/plans/{segment(receipt.plan_id)}/cancel", body)
 
 
 def show_dry_run(
@@ -169,7 +163,7 @@ def variables_of(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _follow(answer: Document, started: float, *, detach: bool, json: bool) -> int:
+def follow_plan(answer: Document, started: float, *, detach: bool, json: bool) -> int:
     """Say what was accepted; wait for it, unless it goes on by itself."""
     if detach and json:
         output.document(answer)
@@ -226,7 +220,7 @@ def list_(
     ] = None,
     mine: Annotated[bool, Parameter(help="Only plans started by your own session.")] = False,
     since: Annotated[
-        str | None, Parameter(help="Only plans started since: 5m, 2d.", metavar="WHEN")
+        str | None, Parameter(help=f"Only plans started since: {WHEN}.", metavar="WHEN")
     ] = None,
     limit: Annotated[int, Parameter(help="Show at most N plans. Default: 20.", metavar="N")] = 20,
     json: Json = False,
@@ -242,7 +236,7 @@ def list_(
     query = {
         "directory": None if directory is None else selectors.directory(directory),
         "requester": session() if mine else None,
-        "since": since,
+        "since": moment(since, "--since"),
         "limit": limit,
     }
     with connect() as client:
@@ -339,4 +333,4 @@ def retry(plan: str, *, wait: bool = False, detach: bool = False, json: bool = F
     started = time.monotonic()
     with connect(starts=True) as client:
         answer = client.post(f"/v1/plans/{segment(plan)}/retry")
-    return _follow(answer, started, detach=detach or not wait, json=json)
+    return follow_plan(answer, started, detach=detach or not wait, json=json)
