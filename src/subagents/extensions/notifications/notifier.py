@@ -234,7 +234,7 @@ def _has_failed(run: Run) -> bool:
 
 def _why(run: Run) -> str:
     outcome = run.outcome
-    return "" if outcome is None else one_line(outcome.error or str(outcome.reason or ""))
+    return "" if outcome is None else one_line(outcome.plain_error or str(outcome.reason or ""))
 
 
 def _asks(event: Event, request: Request) -> bool:
