@@ -373,7 +373,7 @@ def test_what_is_to_come_is_said_by_its_day_and_this_machines_clock() -> None:
         *("in 0ms", "in 35m", "today 23:45"),
     ]
     assert [said(minutes=90), said(hours=49), said(days=3), said(days=7)] == [
-        *("tomorrow 00:00", "tomorrow 23:30", "Mon 22:30", "2026-11-27 22:30"),
+        *("tomorrow 00:00", "Sun 23:30", "Mon 22:30", "2026-11-27 22:30"),
     ]
 
 

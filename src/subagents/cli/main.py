@@ -239,7 +239,7 @@ def _help(words: list[str]) -> int:
     if len(words) == 1 and words[0] in topics():
         sys.stdout.write(text_of(words[0]))
         return EXIT_OK
-    words = [*takewhile(lambda word: word[0] != "-" and word[-1] != ":", current(words)[0])]
+    words = [*takewhile(lambda word: word[:1] != "-" and word[-1:] != ":", current(words)[0])]
     if (name := named(words)) and len(name.split()) == len(words):
         sys.stdout.write(_page(name, is_whole=False))
         return EXIT_OK

@@ -17,7 +17,7 @@ def test_a_task_is_scheduled_seen_started_and_removed(shared: Home) -> None:
         *("--zone", "Europe/Berlin", "--env", "WHO=you", "--label", "greeting"),
     )
     assert added.out.startswith("s-")
-    assert "greet: At 03:00 on Monday through Friday (Europe/Berlin); in " in added.err
+    assert "greet: At 03:00 on Monday through Friday (Europe/Berlin); " in added.err
     assert re.search(r"greet (in|to|[A-Z])", shared.ok("list").err)
     row = next(each for each in shared.ok("schedule", "list").out.splitlines() if "greet" in each)
     assert row.split()[:7] == ["greet", "waiting", "0", "3", "*", "*", "1-5"]
@@ -60,7 +60,7 @@ def test_a_file_of_the_contract_that_is_there_already_is_warned_of(shared: Home)
     assert "old-report is there already and counts only if the run changes it" in said
     assert "--verify-existing" in said
     said = shared.ok("schedule", "add", "reported", *work, "--verify-existing", "--replace").err
-    assert "warning" not in said
+    assert "is there already" not in said
     shared.ok("schedule", "remove", "reported", "--yes")
 
 

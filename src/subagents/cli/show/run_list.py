@@ -164,10 +164,12 @@ def _list_named(runs: Sequence[str], search: Mapping[str, str], *, json: bool) -
         raise UsageError(BOTH)
     with connect() as client:
         names = selectors.expand(client, runs)
-        found = (client.get(selectors.path_of(each)) for each in names)
+        found = [client.get(selectors.path_of(each)) for each in names]
         rows: list[RunRow] = [read(client, each, "run_answers:RunRow") for each in found]
     if json:
-        output.document({"runs": rows})
+        from subagents.api.wire import run_answers, wire_struct  # noqa: PLC0415  slow to import
+
+        output.document({"runs": [wire_struct.read(each, run_answers.RunRow) for each in found]})
     else:
         _table(rows, time.time() * 1000)
 
