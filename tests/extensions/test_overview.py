@@ -6,6 +6,7 @@ import pytest
 from scripts.handshake_answers import FILE, recorded
 
 from subagents.cli.command_table import commands
+from subagents.cli.help_page import page
 
 ALONE = (
     *("run", "spawn", "map", "list", "show", "log", "why", "result", "events", "stats", "ui"),
@@ -31,6 +32,13 @@ BELOW = {
 def test_every_command_is_there() -> None:
     below = {f"{parent} {word}" for parent, words in BELOW.items() for word in words}
     assert {command.name for command in commands()} == {*ALONE, *below}
+
+
+@pytest.mark.requirement("cli:help")
+def test_help_says_what_a_command_of_the_core_does_with_a_word_of_an_extension() -> None:
+    assert "plan:NAME      Show how a plan stands" in page("show", is_whole=False)
+    assert "schedule:NAME  Let a schedule start nothing" in page("pause", is_whole=False)
+    assert "plan:NAME" not in page("steer", is_whole=False)
 
 
 @pytest.mark.requirement("mcp:bridge:handshake")

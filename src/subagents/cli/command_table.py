@@ -201,14 +201,15 @@ def command_of(name: str) -> Command | None:
     return _core().get(name) or next((each for each in commands() if each.name == name), None)
 
 
+def selectors() -> Mapping[str, str]:
+    """What commands are where their one word is of a kind: ``wait plan:``, and a function."""
+    return {key: to for each in extension.found().used for key, to in each.selectors.items()}
+
+
 def selected(name: str, call: "partial[int | None]") -> "partial[int | None]":
     """The call, of the function of an extension whose selector its one word is."""
-    kind, colon, rest = str(call.args[0]).partition(":") if len(call.args) == 1 else ("", "", "")
-    if not (rest and kind.isalpha()):
-        return call
-    key = f"{name} {kind}{colon}"
-    found = (each.selectors[key] for each in extension.found().used if key in each.selectors)
-    target = next(found, None)
+    kind, _, rest = str(call.args[0]).partition(":") if len(call.args) == 1 else ("", "", "")
+    target = selectors().get(f"{name} {kind}:") if rest and kind.isalpha() else None
     return call if target is None else partial(extension.loaded(target), rest, **call.keywords)
 
 

@@ -7,10 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from subagents.cli.command_table import below, command_of, commands, is_group, target_of
+from subagents.cli.command_table import (
+    below,
+    command_of,
+    commands,
+    is_group,
+    selectors,
+    target_of,
+)
 from subagents.cli.flags import OPTIONS, WHOLE, Argument
 from subagents.cli.parser import declared
-from subagents.extension import Command
+from subagents.extension import Command, loaded
 
 WIDTH_MAX: Final = 100
 """Longer lines are hard to read, however wide the terminal."""
@@ -63,6 +70,11 @@ def groups_of(name: str, arguments: Sequence[Argument]) -> dict[str, Rows]:
         found.setdefault(each.group if each.names else ARGUMENTS, []).append(
             (label_of(each), text_of(each))
         )
+    for key, target in selectors().items():
+        of, _, kind = key.rpartition(" ")
+        if of == name:
+            text = inspect.getdoc(loaded(target)) or ""
+            found[ARGUMENTS].append((f"{kind}NAME", text.partition("\n")[0]))
     return {title: rows for title, rows in found.items() if rows}
 
 

@@ -97,8 +97,7 @@ def _only_question(client: Client, selector: str) -> str:
 def pause(*runs: Runs, json: Json = False) -> None:
     """Pause runs: those that wait do not start, commands stop where they are until `resume`.
 
-    An agent at work finishes its turn and gets no further one. `schedule:NAME` starts nothing until
-    it is resumed; its runs go on.
+    An agent at work finishes its turn and gets no further one.
 
     For example:
 
@@ -110,13 +109,13 @@ def pause(*runs: Runs, json: Json = False) -> None:
 
 
 def resume(*runs: Runs, json: Json = False) -> None:
-    """Resume paused runs; of `schedule:NAME` what was due meanwhile is left out.
+    """Resume paused runs.
 
     For example:
 
         subagents resume nightly
 
-        subagents resume schedule:nightly
+        subagents resume tree:nightly
     """
     _each(runs, "resume", json=json)
 
@@ -243,18 +242,13 @@ def retry(
     detach: Annotated[bool, Parameter(name=("--detach", "-d"), is_shown=False)] = False,
     json: Json = False,
 ) -> int | None:
-    """Start a new run with the parameters of a run that ended; of a plan, what failed in it.
-
-    `plan:NAME` starts the steps that did not end ok, and those that waited for them. What is left
-    of the plan's budget holds.
+    """Start a new run with the parameters of a run that ended.
 
     For example:
 
         subagents retry last --wait
 
         subagents wait "$(subagents retry tests)"
-
-        subagents retry plan:nightly
     """
     from subagents.cli.runs import follow, submission  # noqa: PLC0415  who does not wait needs none
 

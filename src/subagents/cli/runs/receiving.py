@@ -26,8 +26,6 @@ def wait(
 ) -> int:
     """Wait for runs and print their results. Without a run, wait for all of this session's runs.
 
-    Of a step of `plan:NAME` that was retried the newest run counts.
-
     The exit code is 0 if all runs succeeded, 5 if one did not, 6 if its verification failed and 8
     if some are still pending after --timeout.
 

@@ -88,15 +88,11 @@ def show(
 ) -> None:
     """Show what a run is, what became of it, and what proves it.
 
-    `plan:NAME` shows how a plan stands, step by step, `schedule:NAME` its times.
-
     For example:
 
         subagents show last
 
         subagents show tests --json
-
-        subagents show plan:nightly
     """
     with connect() as client:
         answer = client.get(path_of(run))

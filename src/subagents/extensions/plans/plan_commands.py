@@ -270,7 +270,7 @@ def _row(found: PlanStanding, now_ms: float) -> list[str]:
 
 
 def show(plan: str, *, verbose: bool = False, json: bool = False) -> int:
-    """Show how a plan stands, step by step; called by its id, a prefix, its name or ``last``."""
+    """Show how a plan stands, step by step; NAME may be `last` or its id, too."""
     refuse_unused("is about one run", verbose=verbose)
     with connect() as client:
         answer = client.get(f"/v1/plans/{segment(plan)}")
