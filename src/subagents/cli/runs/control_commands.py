@@ -250,8 +250,6 @@ def retry(
 
         subagents wait "$(subagents retry tests)"
     """
-    from subagents.cli.runs import follow, submission  # noqa: PLC0415  who does not wait needs none
-
     wait, started = wait and not detach, time.monotonic()
     with connect(starts=True) as client:
         receipt = client.post(path_of(run, "/retry"))
@@ -260,6 +258,8 @@ def retry(
         return None
     accepted = read(receipt, SpawnReceipt)
     if wait:
+        from subagents.cli.runs import follow, submission  # noqa: PLC0415  others need none of it
+
         submission.say_accepted([accepted], is_brief=follow.can_draw())
         return submission.wait_and_print([accepted.run_id], started=started, json=json)
     # The id alone on stdout, so that `$(subagents retry RUN)` is one.
