@@ -70,12 +70,18 @@ def groups_of(name: str, arguments: Sequence[Argument]) -> dict[str, Rows]:
         found.setdefault(each.group if each.names else ARGUMENTS, []).append(
             (label_of(each), text_of(each))
         )
-    for key, target in selectors().items():
-        of, _, kind = key.rpartition(" ")
-        if of == name:
-            text = inspect.getdoc(loaded(target)) or ""
-            found[ARGUMENTS].append((f"{kind}NAME", text.partition("\n")[0]))
+    found[ARGUMENTS] += kinds_of(name)
     return {title: rows for title, rows in found.items() if rows}
+
+
+def kinds_of(name: str) -> Rows:
+    """What the one word of a command may name of an extension's, and what is done then."""
+    kinds = [(*key.split(), target) for key, target in selectors().items()]
+    return [
+        (f"{kind}NAME", (inspect.getdoc(loaded(target)) or "").partition("\n")[0])
+        for of, kind, target in kinds
+        if of == name
+    ]
 
 
 def placeholder(word: Argument) -> str:
