@@ -52,7 +52,7 @@ def test_days_come_newest_first_and_time_is_that_of_the_work() -> None:
 
 @pytest.mark.requirement("cli:export")
 def test_runs_are_exported_for_a_spreadsheet_and_for_programs(shared: Home) -> None:
-    task = "=1+1; echo 'a, b'"
+    task = "=1+1; echo 'a, b'; exit 3"
     shared.cli("run", task, "--label", "exported", "--tag", "t1", "--tag", "t2")
     flags = ("--label", "exported")
     (found,) = csv.DictReader(io.StringIO(shared.ok("list", "--format", "csv", *flags).out))
