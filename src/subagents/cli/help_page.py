@@ -76,10 +76,10 @@ def groups_of(name: str, arguments: Sequence[Argument]) -> dict[str, Rows]:
 
 def kinds_of(name: str) -> Rows:
     """What the one word of a command may name of an extension's, and what is done then."""
-    kinds = [(*key.split(), target) for key, target in selectors().items()]
+    kinds = [(*key.partition(" "), target) for key, target in selectors().items()]
     return [
         (f"{kind}NAME", (inspect.getdoc(loaded(target)) or "").partition("\n")[0])
-        for of, kind, target in kinds
+        for of, _, kind, target in kinds
         if of == name
     ]
 
