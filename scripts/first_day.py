@@ -316,7 +316,7 @@ def capped_plan(user: User) -> None:
     work = user.directory("capped")
     (work / "capped.toml").write_text(CAP)
     user.types("subagents plan run capped.toml", cwd=work, code=5)
-    runs = user.reads("subagents plan show capped", cwd=work)["runs"]
+    runs = user.reads("subagents show plan:capped", cwd=work)["runs"]
     found = {row["label"]: row["outcome"] for row in runs}
     expect(found["cheap"]["status"], "ok", "the first step")
     expect([found[each]["reason"] for each in ("dear", "too-late")], ["budget"] * 2, "the others")
@@ -335,14 +335,14 @@ def schedule(user: User) -> None:
     user.types("subagents down")
     user.types("subagents up")
     until(lambda: started(user) >= 3, within_s=30)
-    user.types("subagents schedule show tick")
-    times = user.reads("subagents schedule show tick")["times"]
+    user.types("subagents show schedule:tick")
+    times = user.reads("subagents show schedule:tick")["times"]
     expect(len({each["dueAt"] for each in times}), len(times), "times that were decided once")
     user.types("subagents schedule remove tick --yes")
 
 
 def started(user: User) -> int:
-    times = user.reads("subagents schedule show tick")["times"]
+    times = user.reads("subagents show schedule:tick")["times"]
     return sum(each["decision"] == "started" for each in times)
 
 

@@ -79,11 +79,11 @@ def command_of(command: Command) -> Iterator[str]:
     for number, paragraph in enumerate(described.split("\n\n")):
         yield from ([".PP"] if number else [])
         yield escaped(" ".join(paragraph.split()))
-    for each in arguments:
-        if each.help:
-            yield ".TP"
-            yield f".B {quoted(help_page.label_of(each))}"
-            yield escaped(help_page.text_of(each))
+    rows = [(help_page.label_of(each), help_page.text_of(each)) for each in arguments if each.help]
+    for label, text in (*rows, *help_page.kinds_of(command.name)):
+        yield ".TP"
+        yield f".B {quoted(label)}"
+        yield escaped(text)
 
 
 def escaped(text: str) -> str:

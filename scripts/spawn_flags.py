@@ -150,7 +150,7 @@ HELP: Final = {
     "budget.maxTokens": "Tokens for the run and everything it spawns; of `map`, for all of them.",
     "budget.maxCostUsd": "Cost of the run and everything it spawns; of `map`, of all of them.",
     "budget.maxRuns": "Most runs in its tree, itself included.",
-    "budget.maxSeconds": "Time for the run, including retries and waits; of `map`, for each run.",
+    "budget.maxSeconds": "Time for the run, with retries and waits; of `map`, for all of them.",
     "cwd": "The working directory. Default: where you are.",
     "isolation": "worktree: in a git worktree of its own; sandbox: sees none of your files but "
     "those of --cwd (needs bubblewrap).",

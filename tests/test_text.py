@@ -30,6 +30,7 @@ from subagents.text import (
     quoted,
     shortened,
     size,
+    upcoming,
 )
 
 TEXTS = st.text(alphabet="ab é日 \t\n\r\x1b[31m\x9b\u202e\u2028\u200b\ud800`", max_size=60)
@@ -356,6 +357,24 @@ def test_a_time_without_a_zone_is_one_of_this_machine() -> None:
     assert parse_time(local.isoformat(), now_ms=0, field="since") == NOW_MS
     midnight = local.replace(hour=0, minute=0, second=0).timestamp() * 1000
     assert parse_time(local.date().isoformat(), now_ms=0, field="since") == midnight
+    assert parse_time("today", now_ms=NOW_MS, field="since") == midnight
+    before = (local.replace(hour=0, minute=0, second=0) - timedelta(days=1)).timestamp() * 1000
+    assert parse_time(" Yesterday ", now_ms=NOW_MS, field="since") == before
+
+
+@pytest.mark.requirement("cli:next-time")
+def test_what_is_to_come_is_said_by_its_day_and_this_machines_clock() -> None:
+    now = datetime(2026, 11, 20, 22, 30).astimezone()
+
+    def said(**later: int) -> str:
+        return upcoming((now + timedelta(**later)).timestamp() * 1000, now.timestamp() * 1000)
+
+    assert [said(seconds=-5), said(minutes=35), said(minutes=75)] == [
+        *("in 0ms", "in 35m", "today 23:45"),
+    ]
+    assert [said(minutes=90), said(hours=49), said(days=3), said(days=7)] == [
+        *("tomorrow 00:00", "Sun 23:30", "Mon 22:30", "2026-11-27 22:30"),
+    ]
 
 
 @pytest.mark.requirement("cli:answer-in-place")

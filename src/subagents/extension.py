@@ -34,7 +34,7 @@ OWN: Final = (
     *("cluster", "web", "supervisor", "a2a", "ag_ui"),
     *("notifications", "telemetry"),
     "detectors",
-    *("demo", "doctor", "repair", "service", "install"),
+    *("demo", "doctor", "repair", "service", "secrets", "install"),
 )
 """The extensions of this distribution, in the order in which they are asked; each is a package
 below ``subagents.extensions``."""
@@ -98,6 +98,11 @@ class Extension(NamedTuple):
     """First words of commands, and what each is about."""
     renamed: Mapping[str, str] = NOTHING
     """Other names of its commands, such as earlier ones: ``{"plan check": "plan run --dry-run"}``.
+    With a colon at its end it goes before what is named: ``{"plan wait": "wait plan:"}``.
+    """
+    selectors: Mapping[str, str] = NOTHING
+    """What a command of the core is where its one word names something of the extension's:
+    ``{"wait plan:": "module:function"}``. It takes what is behind the colon, and the same flags.
     """
     topics: Mapping[str, str] = NOTHING
     """``() → str``: texts of ``subagents help``, by their topic."""
@@ -236,7 +241,8 @@ def problems() -> Iterator[Refused]:
         targets = [getattr(extension, hook) for hook in get_args(Hook)]
         rows = [row.function for rows in extension.commands.values() for row in rows]
         tables = [table.settings for table in extension.settings]
-        targets += [*tables, *rows, *extension.topics.values(), *extension.routes]
+        names = [*extension.topics.values(), *extension.selectors.values()]
+        targets += [*tables, *rows, *names, *extension.routes]
         for target in filter(None, targets):
             try:
                 loaded(target) if ":" in target else import_module(target)

@@ -209,6 +209,19 @@ def age(milliseconds: int) -> str:
     return f"{duration(milliseconds // 1_000 * 1_000) if milliseconds >= 1_000 else '0s'} ago"
 
 
+def upcoming(at_ms: float, now_ms: float) -> str:
+    """``in 35m``, ``tomorrow 02:00``, ``Mon 02:00`` or ``2026-12-24 02:00``, in local time."""
+    left_ms = max(round(at_ms - now_ms), 0)
+    if left_ms < 3_600_000:
+        return f"in {duration(left_ms).split()[0]}"
+    from datetime import date  # noqa: PLC0415
+
+    at, now = time.localtime(at_ms / 1_000), time.localtime(now_ms / 1_000)
+    days = (date(*at[:3]) - date(*now[:3])).days
+    day = ("today", "tomorrow")[days] if days < 2 else "%a" if days < 7 else "%Y-%m-%d"
+    return time.strftime(f"{day} %H:%M", at)
+
+
 def iso(at_ms: int) -> str:
     """Milliseconds since the epoch as ``2026-07-01T14:05:09.250Z``."""
     seconds, rest_ms = divmod(at_ms, 1_000)
@@ -312,14 +325,15 @@ def _sum_of_parts(text: str) -> "Decimal | None":
 # -- times as people write them -------------------------------------------------------------------
 
 _DATE: Final = r"[0-9]{4}-"
+_DAYS: Final = {"today": 0, "yesterday": 1}
 
 
 def parse_time(text: str, *, now_ms: int, field: str) -> int:
     """Read a time: so long before now, or ISO 8601.
 
     Args:
-        text: ``5m``, ``2d``, ``2026-11-20``, ``2026-11-20T14:05:00Z``; a time without a zone is
-            one of this machine's.
+        text: ``5m``, ``2d``, ``today``, ``yesterday`` (when it began), ``2026-11-20``,
+            ``2026-11-20T14:05:00Z``; a time without a zone is one of this machine's.
         now_ms: Now, in milliseconds since the epoch.
         field: What it was given for, for the message.
 
@@ -337,14 +351,17 @@ def parse_time(text: str, *, now_ms: int, field: str) -> int:
             # A duration, but too long; anything else may still be a time.
             if "at most" in error.message:
                 raise
-    from datetime import datetime  # noqa: PLC0415
+    from datetime import UTC, datetime, timedelta  # noqa: PLC0415
 
+    if (days := _DAYS.get(plain.lower())) is not None:
+        now = datetime.fromtimestamp(now_ms / 1000, tz=UTC).astimezone()
+        plain = f"{now.date() - timedelta(days)}"
     try:
         return round(datetime.fromisoformat(plain).timestamp() * 1000)
     except (ValueError, OverflowError, OSError) as error:
         raise UsageError(
-            f"{field} must be a duration such as 5m, 1h or 2d, or a time such as"
-            f" 2026-11-20T14:05:00Z, not {text[:DURATION_CHARS_MAX]!r}",
+            f"{field} must be today, yesterday, a duration such as 5m, 24h or 2d, or a time such as"
+            f" 2026-11-20 or 2026-11-20T14:05:00Z, not {text[:DURATION_CHARS_MAX]!r}",
             details={"field": field},
         ) from error
 

@@ -17,8 +17,6 @@ def words(*typed: str) -> list[str]:
 def test_commands_and_those_below_them_are_offered() -> None:
     assert words("spa") == ["spawn"]
     assert {"run", "config", "help", "completion"} <= set(words(""))
-    assert words("secret", "") == ["set", "check", "delete"]
-    assert words("help", "secret", "de") == ["delete"]
     assert words("help", "exit") == ["exit-codes"]
     assert words("bogus", "") == []
 

@@ -169,9 +169,7 @@ def test_a_daemon_of_0_1_0_that_still_runs_takes_tasks(
 
 LOOKING: dict[str, list[list[str]]] = {
     "plan list": [[]],
-    "plan show": [["last"]],
     "schedule list": [[]],
-    "schedule show": [["nightly"]],
     "inbox": [[], ["--json"], ["--attention"], ["--attention", "--json"], ["--alerts"]],
     "list": [
         *([], ["--json"], ["--label", "x"], ["last"], ["--format", "csv"]),
@@ -179,7 +177,7 @@ LOOKING: dict[str, list[list[str]]] = {
         *(["--now"], ["--now", "last"], ["--now", "--json"]),
         *(["--watch"], ["--watch", "--json"]),
     ],
-    "show": [["last"]],
+    "show": [["last"], ["plan:last"], ["schedule:nightly"]],
     "result": [["last"]],
     "log": [["last"], ["last", "--follow"]],
     "events": [[], ["--follow"]],

@@ -287,3 +287,29 @@ def test_the_same_warning_of_many_runs_is_one_line(
 ) -> None:
     output.warnings(said)
     assert capsys.readouterr().err.splitlines() == lines
+
+
+@pytest.mark.requirement("cli:plain-words")
+@pytest.mark.parametrize(
+    ("said", "spoken"),
+    [
+        ("retryDelay (--retry-delay) has no effect", "--retry-delay has no effect"),
+        ("unchanged: fresh: false (--verify-existing)", "unchanged: --verify-existing"),
+        (
+            "once with onFailure: retry_once (--on-failure retry_once)",
+            "once with --on-failure retry_once",
+        ),
+        ("only maxTokens can be kept", "only --max-tokens can be kept"),
+        ("at its deadline (runTimeoutSeconds)", "at its deadline (--timeout)"),
+        (
+            "sessions_spawn is not allowed at this depth",
+            "subagents spawn is not allowed at this depth",
+        ),
+        (
+            'no run "maxTokens"; lines of JSON {"tokensIn":1}',
+            'no run "maxTokens"; lines of JSON {"tokensIn":1}',
+        ),
+    ],
+)
+def test_people_read_flags_where_the_api_has_names(said: str, spoken: str) -> None:
+    assert output.spoken(said) == spoken

@@ -168,7 +168,7 @@ def test_at_the_deepest_level_a_spawn_is_refused_and_the_key_is_named(tmp_path: 
         item = home.finish(run_id)[0]
 
         assert (
-            "sessions_spawn is not allowed at this depth (current depth: 1, max: 1;"
+            "subagents spawn is not allowed at this depth (current depth: 1, max: 1;"
             " agents.defaults.subagents.max_spawn_depth)" in item["result"]
         )
         assert item["result"].endswith("exit 4")

@@ -6,6 +6,7 @@ import pytest
 from scripts.handshake_answers import FILE, recorded
 
 from subagents.cli.command_table import commands
+from subagents.cli.help_page import page
 
 ALONE = (
     *("run", "spawn", "map", "list", "show", "log", "why", "result", "events", "stats", "ui"),
@@ -15,14 +16,13 @@ ALONE = (
     *("up", "down", "serve", "mcp", "report", "progress", "notify", "ask", "worker"),
 )
 BELOW = {
-    "plan": ("run", "list", "show", "wait", "cancel", "retry", "schema"),
-    "schedule": ("add", "list", "show", "run-now", "pause", "resume", "remove"),
+    "plan": ("run", "list", "schema"),
+    "schedule": ("add", "list", "run-now", "remove"),
     "worktree": ("list", "diff", "merge", "prune"),
     "secret": ("set", "check", "delete"),
     "mcp": ("install", "uninstall", "config", "plugin", "skill"),
     "hook": ("stop", "session-start"),
     "notifications": ("test",),
-    "threads": ("test",),
     "cluster": ("init", "token", "join", "leave", "status", "drain", "undrain"),
     "db": ("check", "backup", "restore", "repair"),
     "service": ("install", "uninstall"),
@@ -33,6 +33,13 @@ BELOW = {
 def test_every_command_is_there() -> None:
     below = {f"{parent} {word}" for parent, words in BELOW.items() for word in words}
     assert {command.name for command in commands()} == {*ALONE, *below}
+
+
+@pytest.mark.requirement("cli:help")
+def test_help_says_what_a_command_of_the_core_does_with_a_word_of_an_extension() -> None:
+    assert "plan:NAME      Show how a plan stands" in page("show", is_whole=False)
+    assert "schedule:NAME  Let a schedule start nothing" in page("pause", is_whole=False)
+    assert "plan:NAME" not in page("steer", is_whole=False)
 
 
 @pytest.mark.requirement("mcp:bridge:handshake")

@@ -5,7 +5,7 @@ The functions are named by import strings and imported when they are called, so 
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 from subagents import extension
@@ -50,11 +50,7 @@ CORE: Final = {
     "Set up": (
         Command("agents", "setup.agent_commands:agents", "List, show or suggest agents"),
         Command("config", "setup.config_commands:config", "Show, check or trust configuration"),
-        Command("secret set", "setup.secret_commands:set_", "Store a secret in the keyring"),
-        Command("secret check", "setup.secret_commands:check", "Check that a secret is there"),
-        Command("secret delete", "setup.secret_commands:delete", "Delete one of the keyring's"),
         Command("completion", "completion:completion", "Print shell completions"),
-        Command("version", "setup.version_command:version", "Show the versions of all parts"),
     ),
     "Keep it running": (
         Command("up", "setup.daemon_commands:up", "Start the daemon in the background"),
@@ -73,10 +69,7 @@ CORE: Final = {
     ),
 }
 """The core's, by their heading in the overview; their functions are below ``subagents.cli``."""
-CORE_PARENTS: Final = {
-    "secret": "Keep secrets for workers: `--env NAME=secret:NAME`",
-    "mcp": "Serve MCP on stdin and stdout, and register with MCP clients",
-}
+CORE_PARENTS: Final = {"mcp": "Serve MCP on stdin and stdout, and register with MCP clients"}
 BEFORE_PARSER: Final = "mcp"
 """The command that every session of every client starts; it reads its few words itself."""
 ALIASES: Final = {"logs": "log", "ls": "list", "ps": "list"}
@@ -162,7 +155,7 @@ def renamed() -> Mapping[str, str]:
 
 
 def current(words: list[str]) -> tuple[list[str], str]:
-    """The words with the present name of a command that was renamed, and the name it had."""
+    """The words with the present name of a command that was renamed, and what says so."""
     first = words[0] if words else ""
     # Of a command of the core none of an extension's is another name.
     is_core = first in _core() or first in CORE_PARENTS
@@ -170,8 +163,25 @@ def current(words: list[str]) -> tuple[list[str], str]:
     for count in (2, 1):
         name = " ".join(words[:count])
         if name in known:
-            return [*known[name].split(), *words[count:]], name
+            now, rest = known[name].split(), words[count:]
+            said = f"subagents {name} is: subagents {known[name]}"
+            if not now[-1].endswith(":"):
+                return [*now, *rest], said
+            place = _first_word(now[0], rest)
+            named = "".join(rest[place : place + 1])
+            return [*now[:-1], *rest[:place], now[-1] + named, *rest[place + 1 :]], f"{said}NAME"
     return words, ""
+
+
+def _first_word(name: str, line: list[str]) -> int:
+    """The place of the first word that is no flag, and no flag's value."""
+    from subagents.cli.parser import declared  # noqa: PLC0415  seldom needed
+
+    flags = [each for each in declared(target_of(_core()[name])) if each.kind is not bool]
+    before = {"--jq", "--format", *(flag for each in flags for flag in each.names)}
+    places = range(len(line))
+    words = (i for i in places if line[i][0:1] != "-" and (not i or line[i - 1] not in before))
+    return next(words, len(line))
 
 
 def named(words: list[str]) -> str:
@@ -189,6 +199,18 @@ def named(words: list[str]) -> str:
 def command_of(name: str) -> Command | None:
     """The command of this name; None = there is none, or it is a group that does nothing."""
     return _core().get(name) or next((each for each in commands() if each.name == name), None)
+
+
+def selectors() -> Mapping[str, str]:
+    """What commands are where their one word is of a kind: ``wait plan:``, and a function."""
+    return {key: to for each in extension.found().used for key, to in each.selectors.items()}
+
+
+def selected(name: str, call: "partial[int | None]") -> "partial[int | None]":
+    """The call, of the function of an extension whose selector its one word is."""
+    kind, _, rest = str(call.args[0]).partition(":") if len(call.args) == 1 else ("", "", "")
+    target = selectors().get(f"{name} {kind}:") if rest and kind.isalpha() else None
+    return call if target is None else partial(extension.loaded(target), rest, **call.keywords)
 
 
 def target_of(command: Command) -> Callable[..., int | None]:

@@ -5,10 +5,12 @@ says what their types do not. The parser, help, completion, the manual page and 
 these declarations; there is no other one.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from subagents.errors import UsageError
+from subagents.text import iso, parse_time
 
 if TYPE_CHECKING:
     from typing import Annotated as Annotated  # noqa: PLC0414  exported, says mypy
@@ -39,7 +41,7 @@ class Parameter(NamedTuple):
     group: str = OPTIONS
     """The heading in help under which a flag stands."""
     is_shown: bool = True
-    """Whether help shows it; False for what programs of ours alone use."""
+    """Whether help shows it; False for what programs of ours or earlier versions alone use."""
 
 
 class Argument(NamedTuple):
@@ -91,6 +93,16 @@ SELECTORS: Final = (
 Runs = Annotated[str, Parameter(help=SELECTORS, metavar="RUN...")]
 SomeRuns = Annotated[str, Parameter(help=SELECTORS, metavar="[RUN...]")]
 """Runs where none means all."""
+
+
+WHEN: Final = "today, yesterday, 24h, 2d, 2026-11-20 or 2026-11-20T14:05"
+"""What ``moment`` takes."""
+
+
+def moment(text: str | None, flag: str) -> str | None:
+    """The time that was typed for a flag, as ISO 8601 says it."""
+    now_ms = round(time.time() * 1000)
+    return None if text is None else iso(parse_time(text, now_ms=now_ms, field=flag))
 
 
 def refusal(flag: str, why: str, *, hint: str | None = None) -> UsageError:

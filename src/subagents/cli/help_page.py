@@ -7,10 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from subagents.cli.command_table import below, command_of, commands, is_group, target_of
+from subagents.cli.command_table import (
+    below,
+    command_of,
+    commands,
+    is_group,
+    selectors,
+    target_of,
+)
 from subagents.cli.flags import OPTIONS, WHOLE, Argument
 from subagents.cli.parser import declared
-from subagents.extension import Command
+from subagents.extension import Command, loaded
 
 WIDTH_MAX: Final = 100
 """Longer lines are hard to read, however wide the terminal."""
@@ -63,7 +70,18 @@ def groups_of(name: str, arguments: Sequence[Argument]) -> dict[str, Rows]:
         found.setdefault(each.group if each.names else ARGUMENTS, []).append(
             (label_of(each), text_of(each))
         )
+    found[ARGUMENTS] += kinds_of(name)
     return {title: rows for title, rows in found.items() if rows}
+
+
+def kinds_of(name: str) -> Rows:
+    """What the one word of a command may name of an extension's, and what is done then."""
+    kinds = [(*key.partition(" "), target) for key, target in selectors().items()]
+    return [
+        (f"{kind}NAME", (inspect.getdoc(loaded(target)) or "").partition("\n")[0])
+        for of, _, kind, target in kinds
+        if of == name
+    ]
 
 
 def placeholder(word: Argument) -> str:

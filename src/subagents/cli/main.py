@@ -21,6 +21,7 @@ from subagents.cli.command_table import (
     is_only_group,
     named,
     parents,
+    selected,
     target_of,
 )
 from subagents.cli.ending import reporting
@@ -60,12 +61,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _up_to_date(arguments: list[str]) -> list[str]:
     """The arguments without ``--color``, and with the name that a command has now."""
     words = _without_color(arguments)
-    now, before = current(words)
-    if before and sys.stderr.isatty():
+    now, said = current(words)
+    if said and sys.stderr.isatty():
         from subagents.cli import output  # noqa: PLC0415  the overview needs none of it
 
-        is_now = " ".join(now[: len(now) - len(words) + len(before.split())])
-        output.note(f"subagents {before} is: subagents {is_now}")
+        output.note(said)
     return now
 
 
@@ -239,7 +239,7 @@ def _help(words: list[str]) -> int:
     if len(words) == 1 and words[0] in topics():
         sys.stdout.write(text_of(words[0]))
         return EXIT_OK
-    words = [*takewhile(lambda word: not word.startswith("-"), current(words)[0])]
+    words = [*takewhile(lambda word: word[:1] != "-" and word[-1:] != ":", current(words)[0])]
     if (name := named(words)) and len(name.split()) == len(words):
         sys.stdout.write(_page(name, is_whole=False))
         return EXIT_OK
@@ -275,7 +275,7 @@ def _called(arguments: list[str]) -> int:
     except UsageError as error:
         error.hint = error.hint or f"subagents {name} --help"
         raise
-    return call() or EXIT_OK
+    return selected(row.name, call)() or EXIT_OK
 
 
 def _check_text(arguments: Sequence[str]) -> None:

@@ -146,6 +146,22 @@ def note(text: str) -> None:
     sys.stderr.flush()
 
 
+def spoken(text: str) -> str:
+    """A text of the daemon in the words of this command line: flags for names of the API."""
+    text = re.sub(r"\b[a-z]\w*(?:: \w+)? \((--[\w-]+(?: \w+)?)\)", r"\1", text)
+    text = re.sub(r"\bsessions_([a-z]+)", r"subagents \1", text)
+    if not re.search(_NAME, text):
+        return text
+    from subagents.cli.runs.spawn_flags import flag_names  # noqa: PLC0415  seldom needed
+
+    paths = sorted(flag_names().items(), key=lambda row: -row[0].count("."))
+    flags = {path.rpartition(".")[2]: flag for path, flag in paths}
+    return re.sub(_NAME, lambda found: flags.get(found[0], found[0]), text)
+
+
+_NAME: Final = r"""(?<![\w"'./-])[a-z]+[A-Z]\w*"""
+
+
 def warnings(found: Iterable[tuple[str, str]]) -> None:
     """Each text once, on stderr, with the first name that it is about and how many others."""
     about: dict[str, list[str]] = {}
@@ -153,7 +169,7 @@ def warnings(found: Iterable[tuple[str, str]]) -> None:
         about.setdefault(text, []).append(name)
     for text, (first, *others) in about.items():
         besides = f" (and {counted(len(others), 'other')})" if others else ""
-        note(f"warning: {first}{besides}: {text}")
+        note(f"warning: {first}{besides}: {spoken(text)}")
 
 
 def document(value: object) -> None:
@@ -212,9 +228,9 @@ def failure(error: SubagentsError, *, as_json: bool) -> None:
         # Whole, whatever `--json=FIELDS` asks for: what went wrong has no such fields.
         _json(error.to_wire(), is_indented=sys.stdout.isatty())
         return
-    note(f"subagents: {error.message}")
+    note(f"subagents: {spoken(error.message)}")
     if error.hint:
-        note(f"  hint: {error.hint}")
+        note(f"  hint: {spoken(error.hint)}")
 
 
 def styled(text: str, word: str, *, is_terminal: bool | None = None) -> str:

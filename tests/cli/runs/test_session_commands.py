@@ -148,7 +148,7 @@ def test_on_a_terminal_messages_go_into_the_turn_and_over_to_the_next_run(shared
         screen.type("use the other branch\r")
         screen.until("t1 is at work and has the message (steered)", "message from main")
         screen.type("/interrupt\r")
-        screen.until(f"{first}: interrupting", "run ended: partial (interrupted)")
+        screen.until(f"{first}: interrupting", "run ended: failed (interrupted)")
         screen.type("go on please\r")
         screen.until(f"t1 continues the session of {first}", "> task from", "run ended: ok")
         screen.type("\x04")

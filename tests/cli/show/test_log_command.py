@@ -109,7 +109,7 @@ def test_types_and_the_newest_lines_can_be_chosen(worked: Home) -> None:
         ("--limit 10001", "limit must be a whole number from 1 to 10000"),
         ("--offset -1", "offset must be"),
         ("--tail 3 --offset 3", "tail and offset exclude each other"),
-        ("--since soon", "since must be a duration"),
+        ("--since soon", "--since must be today, yesterday, a duration"),
         ("--type errors", 'did you mean "error"?'),
         ("--grep [", "grep"),
         ("--follow --offset 3", "--follow and --offset exclude each other"),

@@ -52,7 +52,7 @@ def test_days_come_newest_first_and_time_is_that_of_the_work() -> None:
 
 @pytest.mark.requirement("cli:export")
 def test_runs_are_exported_for_a_spreadsheet_and_for_programs(shared: Home) -> None:
-    task = "=1+1; echo 'a, b'"
+    task = "=1+1; echo 'a, b'; exit 3"
     shared.cli("run", task, "--label", "exported", "--tag", "t1", "--tag", "t2")
     flags = ("--label", "exported")
     (found,) = csv.DictReader(io.StringIO(shared.ok("list", "--format", "csv", *flags).out))
@@ -66,7 +66,12 @@ def test_runs_are_exported_for_a_spreadsheet_and_for_programs(shared: Home) -> N
     # No spreadsheet takes it for a formula.
     assert (found["task"], whole["task"]) == (f"'{task}", task)
     assert found["status"] == whole["status"]
-    assert float(found["seconds"]) == whole["seconds"]
+    assert float(found["seconds"]) == whole["seconds"] == whole["tookMs"] / 1000
+    assert (found["state"], found["status"]) == ("failed", "error")
+    for looked in (("list", *flags), ("list", "exported"), ("show", "exported")):
+        answer = shared.ok(*looked, "--json").json
+        row = answer["runs"][0] if looked[0] == "list" else answer
+        assert (row["tookMs"], row["state"]) == (whole["tookMs"], "failed")
 
 
 @pytest.mark.requirement("cli:stats")

@@ -155,7 +155,11 @@ def test_runs_are_found_by_what_a_person_remembers_of_them(shared: Home) -> None
         ("watch seen --tag x", "name runs or search for them, not both"),
         ("tree seen --tag x", "name runs or search for them, not both"),
         ("list --outcome good", "outcome must be"),
-        ("list --since soon", "since must be a duration"),
+        ("list --since soon", "--since must be today, yesterday, a duration"),
+        ("list --until soon", "--until must be today"),
+        ("stats --since soon", "--since must be today"),
+        ("stats --attempts --since 2020-01-01", "--since with --attempts must be one of the last"),
+        ("stats --attempts --since today --days 2", "--days and --since: give one of them"),
     ],
 )
 def test_a_search_that_makes_no_sense_is_refused(seen: Home, line: str, said: str) -> None:

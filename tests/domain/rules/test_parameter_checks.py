@@ -93,7 +93,7 @@ def test_sizes_are_those_in_bytes_of_what_is_stored() -> None:
 
 AFTER_ERRORS = (
     "retryCount (--retry) is for attempts that end in an error; a failed check of the contract is"
-    " not tried again (once with onFailure: retry_once, --on-failure)"
+    " not tried again, or once with onFailure: retry_once (--on-failure retry_once)"
 )
 WITHOUT_EFFECT: dict[str, tuple[RunSpec, str]] = {
     "delay": (

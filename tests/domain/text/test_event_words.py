@@ -285,7 +285,7 @@ def test_a_reason_stands_behind_the_status() -> None:
     last = lines(Life.begin().start().exit(3))[-1]
 
     assert last is not None
-    assert last.text.endswith("— run ended: error (exit_code)")
+    assert last.text.endswith("— run ended: failed (exit code)")
 
 
 @pytest.mark.requirement("transcript:journal-lines")

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.builders import NOW_MS, Life
+from tests.builders import NOW_MS, Life, a_resolved
 from tests.stored_lives import StoredLives
 
-from subagents.domain.run.spec import RunSpec
+from subagents.domain.run.spec import PlanStep, RunSpec
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.extensions.notifications.notification_settings import NotificationReason
 from subagents.extensions.notifications.notifier import AGE_MS_MAX, Notification, Notifier
@@ -56,10 +56,14 @@ class Place(StoredLives):
             now_ms=lambda: self.now_ms,
         )
 
-    def begin(self, session: str = "agent:main:a") -> Life:
+    def begin(self, session: str = "agent:main:a", at: int | None = None) -> Life:
+        """A run; with a place it is a step of a plan."""
         self.runs += 1
         run_id = RunId(f"r-{self.runs:010}")
-        return Life.begin(RunSpec(task="do"), run_id=run_id, requester=SessionKey(session)).start()
+        step = None if at is None else PlanStep(plan="p-1", position=at, name="many")
+        granted = a_resolved(step=step)
+        given = {"run_id": run_id, "requester": SessionKey(session)}
+        return Life.begin(RunSpec(task="do"), granted, **given).start()
 
 
 @pytest.fixture
@@ -79,6 +83,37 @@ def test_a_failure_says_why_and_that_it_was_the_last(place: Place) -> None:
     assert seen.title.endswith(" failed")
     assert "subagents why r-0000000001" in seen.body
     assert "nothing else is at work" in seen.body
+
+
+@pytest.mark.requirement("notifications:plan")
+@pytest.mark.parametrize("page", [1, 500])
+def test_what_failed_of_a_plan_is_said_once_when_all_its_steps_have_ended(
+    place: Place, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
+    monkeypatch.setattr("subagents.followers.journal_export.FEED_PAGE", page)
+    lives = [place.begin(at=at) for at in range(3)]
+    for life in lives[:2]:
+        place.write(life.exit(3))
+    place.write(lives[2])
+    place.notifier(NotificationReason.FAILED).catch_up()
+    assert place.channel.titles == []
+
+    place.write(lives[2].result("fine").exit())
+    place.notifier(NotificationReason.FAILED).catch_up()
+
+    (seen,) = place.channel.seen
+    assert seen.title == "many: 2 of 3 failed"
+    assert "subagents show plan:p-1" in seen.body
+
+
+@pytest.mark.requirement("notifications:plan")
+def test_of_a_step_that_was_retried_the_newest_run_counts(place: Place) -> None:
+    place.write(place.begin(at=0).exit(3))
+    place.notifier().catch_up()
+    place.write(place.begin(at=0).result("fine").exit())
+    place.notifier().catch_up()
+
+    assert place.channel.titles == ["many: 1 of 1 failed", "All done"]
 
 
 @pytest.mark.requirement("notifications:once")

@@ -34,24 +34,24 @@ def test_a_plan_ends_with_a_summary_and_what_failed_is_retried_by_its_name(share
     assert "built for me" in done.out
     assert "plan release (r-" in done.err
     assert "1 of 3 ok, 2 failed · " in done.err
-    assert "to start again what failed: subagents plan retry r-" in done.err
+    assert "to start again what failed: subagents retry plan:r-" in done.err
 
-    shown = shared.ok("plan", "show", "release").out
+    shown = shared.ok("show", "plan:release").out
     assert "release (r-" in shown.splitlines()[0]
     assert [line.split()[2] for line in shown.splitlines()[2:]] == [
         *("build-release", "test-release", "ship-release"),
     ]
 
     (shared.work / "fixed-release").touch()
-    again = shared.ok("plan", "retry", "release")
+    again = shared.ok("retry", "plan:release", "--wait")
     assert "shipped for all" in again.out
     assert "built for" not in again.out
     assert "3 of 3 ok · " in again.err
     assert "retry" not in again.err
-    refused = shared.cli("plan", "retry", "release")
+    refused = shared.cli("retry", "plan:release")
     assert refused.code == 1
     assert "nothing to retry" in refused.err
-    assert "2 retried" in shared.ok("plan", "show", "last").out
+    assert "2 retried" in shared.ok("show", "plan:last").out
 
 
 @pytest.mark.requirement("cli:plan", "cli:version-skew")
@@ -74,16 +74,41 @@ def test_a_detached_plan_is_waited_for_cancelled_and_started_once_under_its_key(
     again = shared.ok("plan", "run", str(path), *flags)
     assert first.out == again.out
     assert len(first.out.splitlines()) == 2
-    assert "to wait for it: subagents plan wait r-" in first.err
+    assert "to wait for it: subagents wait plan:r-" in first.err
     ids = {row["runId"] for row in shared.ok("list", "plan:long one", "--json").rows("runs")}
     assert ids == set(first.out.split())
 
-    assert shared.cli("plan", "cancel", "long one").code == 2
-    cancelled = shared.ok("plan", "cancel", "long one", "--yes")
+    assert shared.cli("cancel", "plan:long one").code == 2
+    cancelled = shared.ok("cancel", "plan:long one", "--yes")
     assert "long one (r-" in cancelled.out
-    waited = shared.cli("plan", "wait", "long one")
+    waited = shared.cli("wait", "plan:long one")
     assert waited.code == 5
     assert "1 of 2 ok, 1 cancelled" in waited.err
+
+
+@pytest.mark.requirement("cli:plan", "cli:renamed")
+def test_commands_about_a_plan_are_still_taken_by_their_earlier_names(shared: Home) -> None:
+    path = shared.work / "earlier.toml"
+    path.write_text('runs = [{ task = "test -e mended || exit 3" }]\n')
+    assert shared.cli("plan", "run", str(path)).code == 5
+    assert "0 of 1 ok, 1 failed" in shared.ok("plan", "show", "earlier").out
+    (shared.work / "mended").touch()
+    again = shared.ok("plan", "retry", "--json", "earlier")
+    assert [each["outcome"]["status"] for each in again.rows("completed")] == ["ok"]
+    assert shared.cli("plan", "retry", "earlier", "--detach").code == 1
+    assert shared.ok("plan", "wait", "--jq", ".completed[].outcome.status", "earlier").out == "ok\n"
+    assert "1 of 1 ok" in shared.ok("plan", "wait", "earlier").err
+    assert "1 of 1 ok" in shared.ok("plan", "cancel", "--reason", "late", "earlier").out
+
+
+@pytest.mark.requirement("cli:plan")
+def test_what_a_plan_does_not_take_is_refused(shared: Home) -> None:
+    path = shared.work / "one.toml"
+    path.write_text('runs = [{ task = "true" }]\n')
+    shared.ok("plan", "run", str(path))
+    assert "is about one run" in shared.cli("show", "plan:one", "--verbose").err
+    assert "no plan" in shared.cli("retry", "plan:nowhere").err
+    assert "needs a name" in shared.cli("plan", "wait").err
 
 
 @pytest.mark.requirement("cli:plan")
@@ -96,6 +121,8 @@ def test_plans_are_listed_with_what_their_steps_came_to(shared: Home) -> None:
     assert "2 of 2 ok" in newest
     page = shared.ok("plan", "list", "--json").rows("plans")
     assert page[0]["states"] == {"ok": 2}
+    assert "--since must be today" in shared.cli("plan", "list", "--since", "soon").err
+    assert "tiny plan" in shared.ok("plan", "list", "--since", "today").out
     assert "No plans." in shared.ok("plan", "list", "--dir", "/nowhere").err
 
 

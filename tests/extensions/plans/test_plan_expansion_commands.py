@@ -194,8 +194,8 @@ def test_of_several_runs_stdout_has_the_results_alone(shared: Home, items: int, 
     assert sorted(done.out.split(), key=int) == ([] if task.startswith("true") else words)
     assert f" of {items} ok" in done.err
     plan = shared.ok("plan", "list", "--limit", "1", "--json").rows("plans")[0]["planId"]
-    assert shared.cli("plan", "wait", str(plan)).out == done.out
-    runs = [str(row["runId"]) for row in shared.ok("plan", "show", "last", "--json").rows("runs")]
+    assert shared.cli("wait", f"plan:{plan}").out == done.out
+    runs = [str(row["runId"]) for row in shared.ok("show", "plan:last", "--json").rows("runs")]
     assert shared.cli("wait", *runs).out == done.out
 
 
@@ -207,7 +207,7 @@ def test_a_large_map_says_in_few_lines_how_it_goes(
     done = shared.cli("map", "echo {}; test {} != 7", *map(str, range(items)), "--name", "many")
     said = done.err.splitlines()
     assert len(said) <= lines_max
-    assert f"{items} runs accepted; to see each: subagents plan show r-" in said[0]
+    assert f"{items} runs accepted; to see each: subagents show plan:r-" in said[0]
     assert any("7: failed" in line for line in said)
     assert f"{items - 1} of {items} ok, 1 failed" in done.err
     assert f"{items - 1} runs ended ok" in done.err
@@ -219,7 +219,7 @@ def test_a_map_works_at_so_many_items_at_once(shared: Home, flags: list[str]) ->
     task = "mkdir at-work && sleep 0.05 && rmdir at-work && echo {}"
     done = shared.ok("map", task, "1", "2", "3", *flags)
     assert sorted(done.out.split()) == ["1", "2", "3"]
-    assert shared.ok("plan", "show", "last", "--json").json["jobs"] == 1
+    assert shared.ok("show", "plan:last", "--json").json["jobs"] == 1
 
 
 @pytest.mark.requirement("cli:few-lines", "cli:live-tree")
@@ -230,7 +230,7 @@ def test_a_large_map_is_one_line_that_is_kept_up_to_date(shared: Home) -> None:
     assert "plan many (r-" in shown
     assert " of 21 ok, " in shown
     assert "is spawning" not in shown
-    assert "r-" not in shown.partition("plan many (r-")[0].partition("plan show r-")[0]
+    assert "r-" not in shown.partition("plan many (r-")[0].partition("show plan:r-")[0]
     assert shown.count("result 20") == 1
     assert "21 of 21 ok" in shown.splitlines()[-1]
 
@@ -275,13 +275,21 @@ def test_jobs_are_a_number_of_runs(
 
 
 @pytest.mark.requirement("map:budget")
+def test_the_time_of_a_map_is_one_for_all_its_runs(shared: Home) -> None:
+    flags = ("--max-time", "0.1s", "--name", "timed")
+    done = shared.cli("map", "exec sleep {}", "60", "61", *flags)
+    assert done.code == 5
+    assert "0 of 2 ok, 2 cancelled" in done.err
+
+
+@pytest.mark.requirement("map:budget")
 @pytest.mark.parametrize(
     ("flags", "most", "each"),
     [
         (["--max-cost", "1"], "at most $1.00 together", None),
         (["--max-tokens", "50"], "at most 50 tokens together", None),
         (["--max-cost=2", "--max-tokens=9"], "at most 9 tokens and $2.00 together", None),
-        (["--max-cost", "1", "--max-time", "1m"], "at most $1.00 together", {"maxSeconds": 60.0}),
+        (["--max-cost", "1", "--max-time", "1m"], "at most $1.00 together", None),
         (["--max-runs", "3"], "3 runs; nothing", {"maxRuns": 3}),
         ([], "3 runs; nothing", None),
     ],

@@ -245,7 +245,7 @@ def test_a_copy_on_another_machine_says_what_it_would_start_and_pauses_its_sched
     assert there.out == "copy.db is restored; there was no database before\n"
     assert "2 runs in copy.db have not ended: a daemon starts what waits there" in there.err
     assert "schedule nightly is paused" in there.err
-    assert "subagents schedule resume nightly" in there.err
+    assert "subagents resume schedule:nightly" in there.err
     assert "hourly" not in there.err
     home.ok("up")
     listed = home.ok("schedule", "list", "--json").rows("schedules")

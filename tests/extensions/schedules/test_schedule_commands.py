@@ -1,5 +1,6 @@
 """``schedule``: work that a real daemon starts at its times."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -16,25 +17,25 @@ def test_a_task_is_scheduled_seen_started_and_removed(shared: Home) -> None:
         *("--zone", "Europe/Berlin", "--env", "WHO=you", "--label", "greeting"),
     )
     assert added.out.startswith("s-")
-    assert "greet: At 03:00 on Monday through Friday (Europe/Berlin); in " in added.err
-    assert "greet in " in shared.ok("list").err
+    assert "greet: At 03:00 on Monday through Friday (Europe/Berlin); " in added.err
+    assert re.search(r"greet (in|to|[A-Z])", shared.ok("list").err)
     row = next(each for each in shared.ok("schedule", "list").out.splitlines() if "greet" in each)
     assert row.split()[:7] == ["greet", "waiting", "0", "3", "*", "*", "1-5"]
 
     run_id = shared.ok("schedule", "run-now", "greet").out.strip()
     assert "hello you" in shared.ok("wait", run_id).out
-    shown = shared.ok("schedule", "show", "greet").out
+    shown = shared.ok("show", "schedule:greet").out
     assert "greet (s-" in shown.splitlines()[0]
     assert "subagents list --tag schedule:greet" in shown
     assert run_id in shown
     assert run_id in shared.ok("list", "--tag", "schedule:greet").out
-    assert "greet: paused" in shared.ok("schedule", "pause", "greet").err
+    assert "greet: paused" in shared.ok("pause", "schedule:greet").err
     assert "paused" in shared.ok("schedule", "list").out
-    assert "greet: in " in shared.ok("schedule", "resume", "greet").err
+    assert re.search(r"greet: (in|to|[A-Z])", shared.ok("schedule", "resume", "greet").err)
 
     assert shared.cli("schedule", "remove", "greet").code == 2
     assert "was removed" in shared.ok("schedule", "remove", "greet", "--yes").err
-    gone = shared.cli("schedule", "show", "greet")
+    gone = shared.cli("show", "schedule:greet")
     assert (gone.code, "schedule list" in gone.err) == (3, True)
 
 
@@ -47,8 +48,20 @@ def test_a_schedule_says_what_its_last_times_came_to(shared: Home) -> None:
         line for line in shared.ok("schedule", "list").out.splitlines() if line.startswith("broken")
     ]
     assert "  failed " in row
-    assert "failed (by hand)" in shared.ok("schedule", "show", "broken").out
+    assert "failed (by hand)" in shared.ok("show", "schedule:broken").out
     shared.ok("schedule", "remove", "broken", "--yes")
+
+
+@pytest.mark.requirement("cli:schedule", "contract:old-files")
+def test_a_file_of_the_contract_that_is_there_already_is_warned_of(shared: Home) -> None:
+    (shared.work / "old-report").touch()
+    work = ("0 3 * * *", "true", "--verify", "old-report")
+    said = shared.ok("schedule", "add", "reported", *work).err
+    assert "old-report is there already and counts only if the run changes it" in said
+    assert "--verify-existing" in said
+    said = shared.ok("schedule", "add", "reported", *work, "--verify-existing", "--replace").err
+    assert "is there already" not in said
+    shared.ok("schedule", "remove", "reported", "--yes")
 
 
 @pytest.mark.requirement("cli:schedule", "schedule:plan")
@@ -56,7 +69,7 @@ def test_a_plan_file_is_scheduled(shared: Home) -> None:
     file = shared.work / "checks.yaml"
     file.write_text("runs:\n- {label: c1, task: echo one}\n- {label: c2, task: echo two}\n")
     shared.ok("schedule", "add", "weekly", "@weekly", "--plan", str(file))
-    found = shared.ok("schedule", "show", "weekly", "--json").json
+    found = shared.ok("show", "schedule:weekly", "--json").json
     assert (found["steps"], found["task"]) == (2, "checks")
     started = shared.ok("schedule", "run-now", "weekly").out.split()
     assert len(started) == 2

@@ -54,7 +54,7 @@ def test_a_scheduled_run_that_breaks_its_contract_is_not_ok(
     assert done.code == 6
     assert "its contract is not met" in done.err + done.out
     assert why in done.err + done.out
-    (work,) = prepared.ok("schedule", "show", "checked", "--json").rows("runs")
+    (work,) = prepared.ok("show", "schedule:checked", "--json").rows("runs")
     assert len(work["checks"]) == 1
 
 
@@ -80,7 +80,7 @@ def test_a_contract_that_is_wrong_stores_no_schedule(
     done = prepared.cli("schedule", "add", "wrong", "@daily", "true", *shlex.split(flags))
     code = 3 if "no such file" in message else 2
     assert (done.code, message in done.err) == (code, True), done.err
-    assert prepared.cli("schedule", "show", "wrong").code == 3
+    assert prepared.cli("show", "schedule:wrong").code == 3
 
 
 @pytest.mark.requirement("schedule:contract")
@@ -90,12 +90,12 @@ def test_a_schedule_shows_contract_retries_and_budget_of_its_run(prepared: Home)
         *("--verify-cmd", "test -e x", "--on-failure", "retry_once"),
         *("--max-cost", "0.5", "--max-tokens", "2000", "--max-time", "5m"),
     )
-    shown = prepared.ok("schedule", "show", "shown").out
+    shown = prepared.ok("show", "schedule:shown").out
     assert "contract artifact a.xml, command test -e x; on failure retry once" in shown
     assert "retries  3\n" in shown
     assert "budget   2,000 tokens, $0.50, 5m" in shown
     prepared.ok("schedule", "add", "plain", "@daily", "true")
-    plain = prepared.ok("schedule", "show", "plain").out
+    plain = prepared.ok("show", "schedule:plain").out
     assert re.findall(r"^  (contract|retries|budget) +none$", plain, re.MULTILINE) == [
         "contract",
         "retries",
@@ -119,7 +119,7 @@ def test_a_schedule_of_a_plan_shows_those_of_each_step(prepared: Home) -> None:
         """
     )
     prepared.ok("schedule", "add", "steps", "@daily", "--plan", "steps.toml")
-    lines = prepared.ok("schedule", "show", "steps").out.splitlines()
+    lines = prepared.ok("show", "schedule:steps").out.splitlines()
     assert "  budget   1,000 tokens" in lines
     assert [line.split() for line in lines if line.startswith(("a ", "b "))] == [
         [
@@ -218,10 +218,10 @@ def test_an_example_of_schedule_add_stores_what_it_says(prepared: Home, line: st
     name, *_ = words = shlex.split(line)
     added = ["schedule", "add", "--replace", *words]
     prepared.ok(*added)
-    found = prepared.ok("schedule", "show", name, "--json").json
+    found = prepared.ok("show", f"schedule:{name}", "--json").json
     work = [
         ([(check["type"], check["target"]) for check in each["checks"]], each["attemptsMax"])
-        for each in prepared.ok("schedule", "show", name, "--json").rows("runs")
+        for each in prepared.ok("show", f"schedule:{name}", "--json").rows("runs")
     ]
     expected = ADDED[line]
     assert {**{key: found[key] for key in expected}, "runs": work} == expected
@@ -230,7 +230,7 @@ def test_an_example_of_schedule_add_stores_what_it_says(prepared: Home, line: st
 @pytest.mark.requirement("docs:examples")
 def test_the_examples_of_the_other_schedule_commands_do_what_they_say(prepared: Home) -> None:
     def schedule(name: str = "nightly") -> dict[str, Any]:
-        return prepared.ok("schedule", "show", name, "--json").json
+        return prepared.ok("show", f"schedule:{name}", "--json").json
 
     def does(line: str) -> Any:
         return prepared.ok(*shlex.split(line)[1:])
@@ -240,11 +240,11 @@ def test_the_examples_of_the_other_schedule_commands_do_what_they_say(prepared: 
     )
     for line in help_of("list_"):
         assert "nightly" in does(line).out
-    for line in help_of("show"):
-        assert "At 03:00 every day" in does(line).out
-    for number, line in enumerate(help_of("pause") + help_of("resume")):
-        does(line)
-        assert (schedule()["pausedAt"] is not None) is (number < len(help_of("pause")))
+    assert "At 03:00 every day" in does("subagents show schedule:nightly").out
+    does("subagents pause schedule:nightly")
+    assert schedule()["pausedAt"] is not None
+    does("subagents resume schedule:nightly")
+    assert schedule()["pausedAt"] is None
     started = len(schedule()["times"])
     for line in help_of("run_now"):
         if "$(" in line:
@@ -255,4 +255,4 @@ def test_the_examples_of_the_other_schedule_commands_do_what_they_say(prepared: 
     assert prepared.cli(*shlex.split(asked)[1:]).code == 2, "nobody is there to be asked"
     assert schedule()["name"] == "nightly"
     does(sure)
-    assert prepared.cli("schedule", "show", "nightly").code == 3
+    assert prepared.cli("show", "schedule:nightly").code == 3

@@ -26,7 +26,7 @@ from subagents.api.wire.words import VerificationStatus
 from subagents.domain.redaction.redact_events import redact_setting
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.path_patterns import pattern_of
-from subagents.domain.rules.wait_causes import HELD, WaitCause, WaitKind, is_paused
+from subagents.domain.rules.wait_causes import HELD, WaitCause, WaitKind, is_paused, state_of
 from subagents.domain.run import outcome as domain
 from subagents.domain.run import spending, workspace
 from subagents.domain.run.linked_runs import LinkedRun, Spent
@@ -537,6 +537,7 @@ OF_RUN: Final[Mapping[str, Callable[[Run], object]]] = {
     # Where it stands.
     "phase": lambda run: run.phase,
     "run_status": run_status,
+    "state": state_of,
     "paused": lambda run: run.control.paused,
     "cancel": _cancellation,
     "cancel_at": lambda run: _planned(run, of_turn=False),
@@ -585,9 +586,18 @@ OF_RUN: Final[Mapping[str, Callable[[Run], object]]] = {
 }
 """What is in the run: the answers about runs differ in which of it they have."""
 
+
+def took_ms(run: Run, now_ms: int, _: Surroundings | None = None) -> int | None:
+    """How long it has been at work."""
+    # Never negative: the machine's clock may have been set back meanwhile.
+    began_ms = run.times.started_at_ms
+    return None if began_ms is None else max((run.ended_at_ms or now_ms) - began_ms, 0)
+
+
 AROUND: Final[Mapping[str, Callable[[Run, int, Surroundings | None], object]]] = {
     "why": _why,
     "budget": lambda run, now_ms, _: budgets.view(run, now_ms),
+    "took_ms": took_ms,
     "wait": lambda run, _, around: around and wait(run, around),
     "last_sign_at": lambda run, _, around: around and iso_or_none(around.last_sign_ms(run)),
     "charged_to": lambda run, _, around: around and named(around.charged_to(run)),

@@ -24,10 +24,7 @@ async def status(services: Services, run: Run) -> RunStatus:
     watch = await services.engine.recorder.watch_of(run)
     usage = total_usage(run)
     is_over = run.ended_at_ms is not None
-    # Never negative: the machine's clock may have been set back meanwhile.
-    took_ms = None
-    if run.times.started_at_ms is not None:
-        took_ms = max((run.ended_at_ms or now_ms) - run.times.started_at_ms, 0)
+    took_ms = run_building.took_ms(run, now_ms)
     silent_ms = None if watch.last_at_ms is None else max(now_ms - watch.last_at_ms, 0)
     return run_building.shown(
         RunStatus,
@@ -35,7 +32,6 @@ async def status(services: Services, run: Run) -> RunStatus:
         now_ms,
         around,
         took=None if took_ms is None else duration(took_ms),
-        took_ms=took_ms,
         state=run_building.run_status(run),
         session_id=run.session_key,
         cost_usd=usage.cost_usd,

@@ -50,7 +50,7 @@ WAIT_SECONDS_MAX: Final = 600
 WAIT_RUNS_MAX: Final = 1000
 UNTIL: Final = ("any", "all")
 INBOX_LIMIT_MAX: Final = 1000
-CANCEL_AFTER_MS_MAX: Final = 3_600_000
+CANCEL_AFTER_MS_MAX: Final = 30 * 24 * 3_600_000
 """A delay that leaves time to undo; a schedule is for more."""
 MESSAGE_CHARS_MAX: Final = 4000
 """The longest steer, notice, question, cancel reason or summary line of a report."""
@@ -190,7 +190,7 @@ class CancelBody(Body, frozen=True):
 
     reason: Message | None = None
     after: str | None = None
-    """How long to wait, while it can be taken back (`DELETE`): `5s`, at most `1h`; null = now."""
+    """How long to wait, while it can be taken back (`DELETE`): `5s`, at most `30d`; null = now."""
 
     def after_ms(self) -> int:
         """How long to wait; 0 = not at all.
@@ -200,7 +200,7 @@ class CancelBody(Body, frozen=True):
         """
         found = 0 if self.after is None else parse_duration(self.after, field="after")
         if found > CANCEL_AFTER_MS_MAX:
-            raise UsageError("after must be at most 1h", details={"field": "after"})
+            raise UsageError("after must be at most 30d", details={"field": "after"})
         return found
 
 

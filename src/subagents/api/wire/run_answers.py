@@ -268,6 +268,9 @@ class RunHead(Standing, frozen=True, kw_only=True):
     """The session its newest attempt works in."""
     run_status: RunStatusWord = UNSAID
     """One word for people: the outcome's status, `blocked`, `paused`, `waiting` or the phase."""
+    state: str = ""
+    """The one of six words that people are shown: `waiting`, `working`, `needs_you`, `ok`, `failed`
+    or `cancelled`."""
     latest_progress: Progress | None = None
     """What its worker last reported of its progress."""
     pending_request_count: int = 0
@@ -338,6 +341,8 @@ class RunRow(RunHead, frozen=True, kw_only=True):
     """When its first attempt began."""
     ended_at: Time | None = None
     """When its outcome was known."""
+    took_ms: int | None = None
+    """How long it has been at work, to its end if it has one; null before it began."""
     phase_since_at: Time | None = None
     """When it entered its phase."""
     task: str | None = None
@@ -620,10 +625,8 @@ class RunStatus(RunRow, frozen=True, kw_only=True):
     """How long it has been at work, in words."""
     granted: Granted | None = None
     """What it was given to work with, as in its receipt."""
-    took_ms: int | None = None
-    """How long it has been at work; null before it began."""
     state: RunStatusWord = UNSAID
-    """The same word as `runStatus`."""
+    """The same word as `runStatus`; in the rows of lists it is one of six."""
     session_id: str = ""
     """The same session as `sessionKey`."""
     cost_usd: float | None = None

@@ -89,6 +89,8 @@ class ScheduleRow(WireStruct, frozen=True, kw_only=True):
     """Its runs that have not ended."""
     times: list[ScheduledTimeRow] = []
     """What became of the newest times, newest first."""
+    warnings: list[str] = []
+    """Of one that was added: what its work would be warned of if it started now."""
 
 
 class SchedulePage(Listing, frozen=True, kw_only=True):

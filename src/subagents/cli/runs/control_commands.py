@@ -1,6 +1,7 @@
 """Commands that change a run: steer, answer, pause, resume, prioritize, cancel, retry, …"""
 
 import re
+import time
 from collections.abc import Callable, Sequence
 from typing import Annotated, Final, Literal
 
@@ -233,25 +234,39 @@ def cancel(
     _print_all(answers, runs, render.status_line, json=json)
 
 
-def retry(run: Run, /, *, json: Json = False) -> None:
+def retry(
+    run: Run,
+    /,
+    *,
+    wait: Annotated[bool, Parameter(help="Wait for the end and print the result.")] = False,
+    detach: Annotated[bool, Parameter(name=("--detach", "-d"), is_shown=False)] = False,
+    json: Json = False,
+) -> int | None:
     """Start a new run with the parameters of a run that ended.
 
     For example:
 
-        subagents retry last
+        subagents retry last --wait
 
         subagents wait "$(subagents retry tests)"
     """
+    wait, started = wait and not detach, time.monotonic()
     with connect(starts=True) as client:
         receipt = client.post(path_of(run, "/retry"))
-    if json:
+    if json and not wait:
         output.document(receipt)
-        return
+        return None
     accepted = read(receipt, SpawnReceipt)
+    if wait:
+        from subagents.cli.runs import follow, submission  # noqa: PLC0415  others need none of it
+
+        submission.say_accepted([accepted], is_brief=follow.can_draw())
+        return submission.wait_and_print([accepted.run_id], started=started, json=json)
     # The id alone on stdout, so that `$(subagents retry RUN)` is one.
     output.line(accepted.run_id)
     output.note(f"{accepted.label} ({accepted.agent_id}) is {accepted.phase}")
     output.note(f"  to wait for it: subagents wait {accepted.run_id}")
+    return None
 
 
 def _done(answer: Document, text: str, *, json: bool) -> None:

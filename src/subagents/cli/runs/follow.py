@@ -61,12 +61,12 @@ class GroupLine(NamedTuple):
 
 
 class RunGroup(NamedTuple):
-    """Runs that are waited for together, and have commands of their own."""
+    """Runs that are waited for together, and have one name."""
 
     look: Callable[[Client], GroupLine]
     """Raises ``SubagentsError``."""
-    commands: str
-    """``plan {} r-…``: ``wait``, ``show`` and ``cancel`` of all of them."""
+    selector: str
+    """What ``wait``, ``show`` and ``cancel`` call all of them: ``plan:r-…``."""
 
 
 class Waiting(threading.Thread):

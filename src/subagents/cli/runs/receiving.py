@@ -1,5 +1,6 @@
 """``wait``: results, each of which counts as read only once it is printed."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from subagents.cli import long_results, output
@@ -10,7 +11,7 @@ from subagents.errors import EXIT_INTERRUPTED
 from subagents.text import parse_duration
 
 if TYPE_CHECKING:
-    pass
+    from subagents.cli.runs.follow import RunGroup
 
 
 def wait(
@@ -34,24 +35,36 @@ def wait(
 
         subagents wait --any --json
     """
-    timeout_s = None if timeout is None else parse_duration(timeout, field="--timeout") / 1000
     with connect(starts=True) as client:
         named = selectors.expand(client, runs)
+    return received(named, is_any=any_, timeout=timeout, json=json)
+
+
+def received(
+    named: Sequence[str],
+    *,
+    is_any: bool,
+    timeout: str | None,
+    json: bool,
+    group: "RunGroup | None" = None,
+) -> int:
+    """Wait for these runs, and print their results; the exit code says how they went."""
+    timeout_s = None if timeout is None else parse_duration(timeout, field="--timeout") / 1000
     is_live = follow.can_draw() and not json and bool(named) and timeout_s != 0
-    until = "any" if any_ else "all"
+    until = "any" if is_any else "all"
     try:
         waiting = follow.wait_for(
-            named, until=until, timeout_s=timeout_s, is_live=is_live, starts=True
+            named, until=until, timeout_s=timeout_s, is_live=is_live, starts=True, group=group
         )
     except KeyboardInterrupt:
         output.note("\nStopped waiting; the runs continue.")
         return EXIT_INTERRUPTED
-    with follow.telling(waiting, is_any=any_):
+    with follow.telling(waiting, is_any=is_any):
         if json:
             is_whole = long_results.print_document(waiting.document)
         else:
             is_whole = follow.print_ends(waiting.result)
             if not any(waiting.document.values()):
                 output.note("Nothing to wait for.")
-    code = follow.exit_code(waiting.result, is_any=any_)
+    code = follow.exit_code(waiting.result, is_any=is_any)
     return long_results.exit_code(code, is_whole=is_whole)

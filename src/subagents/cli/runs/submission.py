@@ -309,8 +309,8 @@ def _say_group(accepted: "Sequence[SpawnReceipt]", group: "RunGroup") -> None:
             f"{counted(repeated, 'run')} already exist for this idempotency key; {new} were started"
         )
     else:
-        show = group.commands.format("show")
-        output.note(f"{counted(new, 'run')} accepted; to see each: subagents {show}")
+        show = f"subagents show {group.selector}"
+        output.note(f"{counted(new, 'run')} accepted; to see each: {show}")
 
 
 def wait_and_print(
@@ -346,8 +346,8 @@ def wait_and_print(
 def _interrupted(run_ids: Sequence[str], group: "RunGroup | None") -> int:
     shown = " ".join(run_ids[:3]) + (" …" if len(run_ids) > 3 else "")
     continues = "the run continues" if len(run_ids) == 1 else "the runs continue"
-    commands = f"{{}} {shown}" if group is None else group.commands
+    named = shown if group is None else group.selector
     output.note(f"\nStopped waiting; {continues}.")
-    output.note(f"  wait again: subagents {commands.format('wait')}")
-    output.note(f"  stop:       subagents {commands.format('cancel')}")
+    output.note(f"  wait again: subagents wait {named}")
+    output.note(f"  stop:       subagents cancel {named}")
     return EXIT_INTERRUPTED

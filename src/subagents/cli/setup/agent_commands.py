@@ -30,6 +30,7 @@ SEARCHED_BY: Final = {"agentId": "agent", "tag": "tag", "model": "model"}
 SEARCH_NAMES: Final = {"directory": "dir", "requester": "session", "q": "text"}
 """Flags that are not called as their parameters."""
 DAYS: Final = 30
+DAY_MS: Final = 86_400_000
 CostTier = Literal["free", "cheap", "medium", "expensive"]
 
 
@@ -138,7 +139,7 @@ def show_attempts(by: str, search: Mapping[str, str], *, days: int | None, json:
 
     Args:
         by: What to group by: an agent, a tag or a model.
-        search: Of it, agent, one tag and model.
+        search: Of it, agent, one tag, model and since.
         days: UTC days including today; None = 30.
         json: As one document.
 
@@ -147,9 +148,15 @@ def show_attempts(by: str, search: Mapping[str, str], *, days: int | None, json:
     """
     if by not in GROUPED_BY:
         raise refusal("--by", f"with --attempts must be {', '.join(GROUPED_BY)}, not {by!r}")
-    if more := search.keys() - SEARCHED_BY.keys():
+    since_ms = milliseconds_of(search.get("since"))
+    if since_ms is not None:
+        refuse_unused("and --since: give one of them", days=days is not None)
+        days = int(time.time() * 1000) // DAY_MS - since_ms // DAY_MS + 1
+        if not 0 < days <= DAYS:
+            raise refusal("--since", f"with --attempts must be one of the last {DAYS} days")
+    if more := search.keys() - SEARCHED_BY.keys() - {"since"}:
         raise refusal(f"--{SEARCH_NAMES.get(min(more), min(more))}", "does not go with --attempts")
-    query = {SEARCHED_BY[name]: value for name, value in search.items()}
+    query = {SEARCHED_BY[name]: search[name] for name in search.keys() & SEARCHED_BY.keys()}
     query |= {"by": by, "days": str(DAYS if days is None else days)}
     with connect(starts=True) as client:
         answer = client.get("/v1/agents/stats", query)

@@ -8,7 +8,7 @@ from subagents.api.wire.log_answers import LogPage, LogSummary
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect
-from subagents.cli.flags import Parameter, Run
+from subagents.cli.flags import WHEN, Parameter, Run, moment
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.show.log_lines import shown
 from subagents.client.client import Client, Document, Query, persistently
@@ -41,7 +41,7 @@ def log(
     ] = None,
     since: Annotated[
         str | None,
-        Parameter(help="Only lines since then: 5m, 2d, 2026-11-20T14:05.", metavar="WHEN"),
+        Parameter(help=f"Only lines since then: {WHEN}.", metavar="WHEN"),
     ] = None,
     type_: Annotated[
         tuple[str, ...],
@@ -84,7 +84,7 @@ def log(
         "limit": limit,
         "tail": tail,
         "grep": grep,
-        "since": since,
+        "since": moment(since, "--since"),
         "type": ",".join(type_) or None,
         "attempt": attempt,
         "afterSeq": after_seq,

@@ -164,7 +164,7 @@ def node_text(node: "RunNode") -> str:
         if node.verification == "passed":
             parts.append("vacuous" if node.vacuous else "verified")
         if node.outcome.error and node.shown_state != "ok":
-            parts.append(one_line(node.outcome.error, CELL_CHARS_MAX))
+            parts.append(one_line(error_of(node.outcome), CELL_CHARS_MAX))
     elif node.shown_state in {"waiting", "queued", "retry_wait", "blocked", "paused"} and node.why:
         parts.append(one_line(node.why, CELL_CHARS_MAX))
     elif node.latest_progress is not None:
@@ -201,7 +201,7 @@ def now_text(row: "RunRow") -> str:
     """What it does, or why it does not."""
     if row.outcome is not None:
         vacuous = VACUOUS if row.vacuous and row.outcome.is_ok else ""
-        return row.outcome.error or REASONS.get(row.outcome.reason or "") or vacuous
+        return error_of(row.outcome) or REASONS.get(row.outcome.reason or "") or vacuous
     if row.pending_request_count and row.blocked_reason:
         return f"asks: {row.blocked_reason}"
     if row.shown_state == "running" and row.latest_progress is not None:
@@ -281,6 +281,11 @@ def usage_text(usage: "Usage") -> str:
     return f"{text} in {runs} runs{missing}"
 
 
+def error_of(outcome: "Outcome") -> str:
+    """What went wrong; stored runs say it with the API's name of the deadline."""
+    return (outcome.error or "").replace("(runTimeoutSeconds)", "(--timeout)")
+
+
 def error_lines(outcome: "Outcome", verification: "Verification | None") -> list[str]:
     """Why a run is not ok: the checks that did not pass, else the first lines of its error."""
     checks = [] if verification is None else verification.checks
@@ -289,7 +294,7 @@ def error_lines(outcome: "Outcome", verification: "Verification | None") -> list
 
         reasons = (one_line(failure_text(each.target, each.reason), 400) for each in failed)
         return [f"{each}{ANYWAY if UNCHANGED in each else ''}" for each in reasons]
-    return [text for text in (outcome.error or "").strip().splitlines()[:10] if text.strip()]
+    return [text for text in error_of(outcome).strip().splitlines()[:10] if text.strip()]
 
 
 def leftover_fields(run: "StoredResult | RunDetail") -> list[tuple[str, str]]:

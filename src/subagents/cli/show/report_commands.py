@@ -30,7 +30,7 @@ COLUMNS: Final[Mapping[str, Callable[[RunRow], object]]] = {
     "directory": lambda row: row.directory,
     "planId": lambda row: row.plan_id,
     "tags": lambda row: row.tags,
-    "state": lambda row: row.shown_state,
+    "state": lambda row: row.state,
     "status": lambda row: None if row.outcome is None else row.outcome.status,
     "reason": lambda row: None if row.outcome is None else row.outcome.reason,
     "attempts": lambda row: row.attempt,
@@ -42,6 +42,8 @@ COLUMNS: Final[Mapping[str, Callable[[RunRow], object]]] = {
     "tokensOut": lambda row: None if row.usage is None else row.usage.tokens_out,
     "costUsd": lambda row: None if row.usage is None else row.usage.cost_usd,
     "task": lambda row: row.task,
+    "tookMs": lambda row: row.took_ms,
+    "runStatus": lambda row: row.run_status,
 }
 """The columns of a table for other programs; what is not known is empty."""
 
@@ -139,9 +141,7 @@ def stats(
     ] = False,
     days: Annotated[
         int | None,
-        Parameter(
-            help="With --attempts: UTC days including today, at most 30. Default: 30.", metavar="N"
-        ),
+        Parameter(metavar="N", is_shown=False),
     ] = None,
     search: Search = EVERYTHING,
     archived: Archived = False,
@@ -151,7 +151,8 @@ def stats(
 
     A run with several tags counts under each of them. With --attempts: how reliable agents are.
     Where there was a contract, only verified attempts count as success; the interval contains the
-    true rate with a probability of 95 %, and `-` means unknown.
+    true rate with a probability of 95 %, and `-` means unknown. They are counted by whole UTC days,
+    of the last 30 without --since.
 
     For example:
 
@@ -159,7 +160,7 @@ def stats(
 
         subagents stats --cost --by directory --archived --json
 
-        subagents stats --attempts researcher --by tag --days 7
+        subagents stats --attempts researcher --by tag --since 7d
     """
     if agent is not None:
         if "agentId" in search:

@@ -30,7 +30,7 @@ from subagents.cli.show.search_query import (
 )
 from subagents.client.client import Query
 from subagents.errors import UsageError
-from subagents.text import duration, milliseconds_of
+from subagents.text import milliseconds_of, upcoming
 
 if TYPE_CHECKING:
     from subagents.api.wire.run_answers import RunPage, RunRow
@@ -164,10 +164,12 @@ def _list_named(runs: Sequence[str], search: Mapping[str, str], *, json: bool) -
         raise UsageError(BOTH)
     with connect() as client:
         names = selectors.expand(client, runs)
-        answers = [client.get(selectors.path_of(each, "/status")) for each in names]
-        rows: list[RunRow] = [read(client, each, "run_answers:RunRow") for each in answers]
+        found = [client.get(selectors.path_of(each)) for each in names]
+        rows: list[RunRow] = [read(client, each, "run_answers:RunRow") for each in found]
     if json:
-        output.document({"runs": answers})
+        from subagents.api.wire import run_answers, wire_struct  # noqa: PLC0415  slow to import
+
+        output.document({"runs": [wire_struct.read(each, run_answers.RunRow) for each in found]})
     else:
         _table(rows, time.time() * 1000)
 
@@ -204,11 +206,7 @@ def _table(rows: "Sequence[RunRow]", now_ms: float) -> None:
 
 def _say_scheduled(found: "RunPage", now_ms: float) -> None:
     due = [(each.name, milliseconds_of(each.next_at)) for each in found.scheduled]
-    parts = [
-        f"{name} in {duration(max(round(at_ms - now_ms), 0)).split()[0]}"
-        for name, at_ms in due
-        if at_ms is not None
-    ]
+    parts = [f"{name} {upcoming(at_ms, now_ms)}" for name, at_ms in due if at_ms is not None]
     if parts:
         output.note(f"scheduled: {', '.join(parts)} (subagents schedule list)")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from subagents.cli import output
 from subagents.cli.connection import session as own_session
 from subagents.cli.connection import session_of
-from subagents.cli.flags import Annotated, Argument, Parameter, Together
+from subagents.cli.flags import WHEN, Annotated, Argument, Parameter, Together, moment
 from subagents.cli.runs import selectors
 from subagents.errors import UsageError
 from subagents.text import counted
@@ -52,8 +52,8 @@ def search_query(
         "state": state and selectors.states(state),
         "phase": phase and selectors.phases(phase),
         "outcome": outcome,
-        "since": since,
-        "until": until,
+        "since": moment(since, "--since"),
+        "until": moment(until, "--until"),
         "q": text,
         "model": model,
     }
@@ -80,7 +80,7 @@ SEARCH_FLAGS: Final = (
         "Only runs with these outcomes: ok, partial, error, timeout, cancelled, lost.",
         is_everyday=False,
     ),
-    _flag("since", "WHEN", "Only runs spawned since: 5m, 2d, 2026-11-20T14:05."),
+    _flag("since", "WHEN", f"Only runs spawned since: {WHEN}."),
     _flag("until", "WHEN", "Only runs spawned before."),
     _flag("text", "TEXT", "Only runs whose label, task or id has it."),
     _flag("model", "NAME", "Only runs of this model."),

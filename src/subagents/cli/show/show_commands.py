@@ -109,7 +109,7 @@ def _show(run: RunDetail, *, is_whole: bool) -> None:
     _field("state", f"{state}{'  (paused)' if run.paused else ''}")
     _field("why", run.why)
     if run.outcome is not None and run.outcome.error:
-        for text in run.outcome.error.strip().splitlines()[:20]:
+        for text in render.error_of(run.outcome).strip().splitlines()[:20]:
             _field("error", text)
     is_same = run.agent_id == run.runtime and not is_whole
     _field("agent", run.agent_id if is_same else f"{run.agent_id} ({run.runtime})")
@@ -161,7 +161,7 @@ def _show_relatives(run: RunDetail) -> None:
         _field("child", _relative(child))
     for attempt in run.attempts if len(run.attempts) > 1 else []:
         text = "under way" if attempt.outcome is None else render.outcome_text(attempt.outcome)
-        error = "" if attempt.outcome is None else attempt.outcome.error or ""
+        error = "" if attempt.outcome is None else render.error_of(attempt.outcome)
         _field(f"attempt {attempt.number}", f"{text}: {one_line(error)}" if error else text)
     for request in run.requests:
         answer = "pending" if request.status == "pending" else request.answer or request.status

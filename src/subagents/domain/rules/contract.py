@@ -166,13 +166,13 @@ def check_can_be_met(
         why = f"may only read ({because})"
     elif tools is not None and HARMLESS.issuperset(map(kind_of, tools)):
         why = f"has no tool that writes ({', '.join(tools) or 'it has none at all'})"
-        way_out = "let it have a tool that writes (toolsAllow, --allow-tool)"
+        way_out = "let it have a tool that writes (toolsAllow)"
     else:
         return
     name, path = found
     do, less = "changed", "leave it out"
     if name.startswith("artifacts"):
-        do, less = "written", "accept the file as it is: fresh: false, --verify-existing"
+        do, less = "written", "accept the file as it is: fresh: false (--verify-existing)"
     raise ContractError(
         f"{field}.{name}: {one_line(path)} must be {do} by the run, whose worker {why}",
         hint=f"{way_out}; or {less}",
@@ -258,7 +258,7 @@ def old_files(baseline: Baseline) -> tuple[str, ...]:
     is_one = len(baseline.files) == 1
     are, count, them = ("is", "counts", "it") if is_one else ("are", "count", "them")
     text = f"{names} {are} there already and {count} only if the run changes {them}"
-    return (f"{text} (to accept {them} unchanged: fresh: false, or --verify-existing)",)
+    return (f"{text}; to accept {them} unchanged: fresh: false (--verify-existing)",)
 
 
 def _at_most(field: str, count: int, most: int) -> None:

@@ -101,7 +101,8 @@ def without_effect(spec: RunSpec) -> tuple[str, ...]:
     if is_vague and contract is not None and contract.on_failure is OnFailure.FAIL:
         found.append(
             "retryCount (--retry) is for attempts that end in an error; a failed check of the"
-            " contract is not tried again (once with onFailure: retry_once, --on-failure)"
+            " contract is not tried again, or once with onFailure: retry_once"
+            " (--on-failure retry_once)"
         )
     return tuple(found)
 

@@ -112,6 +112,12 @@ def states_of(run: Run) -> frozenset[str]:
     return frozenset(found)
 
 
+def state_of(run: Run) -> State:
+    """What people are shown of it as it is now."""
+    words = states_of(run)
+    return next(state for state, own in WORDS_OF.items() if not words.isdisjoint(own))
+
+
 def wait_cause(run: Run, refusal: Refusal | None) -> WaitCause | None:
     """What the run waits for; None = it is at work, or has ended.
 

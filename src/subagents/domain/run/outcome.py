@@ -56,6 +56,11 @@ class Outcome(Value, frozen=True):
     def is_ok(self) -> bool:
         return self.status is Status.OK
 
+    @property
+    def plain_error(self) -> str:
+        """The error for people; stored runs say it with the API's name of the deadline."""
+        return (self.error or "").replace(" (runTimeoutSeconds)", "")
+
 
 OK = Outcome(status=Status.OK)
 

@@ -116,7 +116,7 @@ def headline(run: Run, message: Message) -> str:
     outcome = run.outcome
     if message.id == announcement_id(run.id) and outcome is not None:
         if outcome.status is not Status.OK:
-            return one_line(outcome.error or reason_words(outcome.reason))
+            return one_line(outcome.plain_error or reason_words(outcome.reason))
         text = run.report.summary if run.report is not None else run.result or ""
         return one_line(text.strip().partition("\n")[0]) or "(no output)"
     asked = next((each for each in run.questions.requests if str(each.id) == message.id), None)

@@ -20,6 +20,7 @@ from subagents.domain.run.outcome import (
     Outcome,
     Skipped,
     SkipReason,
+    Status,
     Verdict,
     Verification,
     failures_text,
@@ -132,9 +133,10 @@ def journal_line(run: Run, seq: int, event: events.Event) -> OutputItem | None:
     text = "" if line is None else (words.line_sentence or words.sentence)(event, run, WHOLE)
     if run.outcome is None or not run.is_settled_by(seq):
         return None if line is None else OutputItem(type=line, text=text)
-    ended = f"run ended: {run.outcome.status}"
-    if run.outcome.reason is not None:
-        ended += f" ({run.outcome.reason})"
+    status = run.outcome.status
+    ended = f"run ended: {status if status in {Status.OK, Status.CANCELLED} else 'failed'}"
+    if why := run.outcome.reason or (None if ended.endswith(status) else status):
+        ended += f" ({why.replace('_', ' ')})"
     return OutputItem(type=LineType.SYSTEM, text=ended if line is None else f"{text} — {ended}")
 
 

@@ -16,6 +16,13 @@ extension = Extension(
                 "subagents.extensions.doctor.support_bundle:bundle",
                 "Pack what a bug report needs",
             ),
-        )
+        ),
+        "Set up": (
+            Command(
+                "version",
+                "subagents.extensions.doctor.version_command:version",
+                "Show the versions of all parts",
+            ),
+        ),
     },
 )

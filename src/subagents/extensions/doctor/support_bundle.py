@@ -84,8 +84,8 @@ def bundle(
 
 def _contents(home: Paths) -> Iterator[tuple[str, bytes]]:
     from subagents.cli.setup.paths_command import places  # noqa: PLC0415
-    from subagents.cli.setup.version_command import versions  # noqa: PLC0415
     from subagents.extensions.doctor.doctor import examined  # noqa: PLC0415
+    from subagents.extensions.doctor.version_command import versions  # noqa: PLC0415
 
     own, config = _secrets_and_config(home)
     here = {each.name: str(each.path) for each in places(home, Path(caller_cwd()))}

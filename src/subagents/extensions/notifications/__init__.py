@@ -25,15 +25,8 @@ extension = Extension(
                 "subagents.extensions.notifications.notification_commands:send_test",
                 "Send a real notification and say what came back",
             ),
-            Command(
-                "threads test",
-                "subagents.extensions.notifications.thread_commands:send_test",
-                "Write into the chat room and say what came back",
-            ),
         )
     },
-    parents={
-        "threads": "Talk to sessions in the threads of a chat room",
-        "notifications": "Tell a person when a run needs them, failed, or all are done",
-    },
+    parents={"notifications": "Tell a person when a run needs them, failed, or all are done"},
+    renamed={"threads test": "notifications test --threads"},
 )

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from subagents.cli import output
 from subagents.cli.connection import paths
-from subagents.cli.flags import Json, Parameter
+from subagents.cli.flags import Json, Parameter, refusal
 from subagents.errors import EXIT_FAILED, EXIT_OK, NotFound
 from subagents.extensions.notifications.notification_settings import NotificationChannel
 
@@ -14,6 +14,9 @@ def send_test(
     channel: Annotated[str | None, Parameter(help="Its name; all when left out.")] = None,
     /,
     *,
+    threads: Annotated[
+        bool, Parameter(help="Write into the chat room of [threads] instead.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Send a real notification through the channels of your subagents.toml.
@@ -25,7 +28,15 @@ def send_test(
         subagents notifications test
 
         subagents notifications test phone
+
+        subagents notifications test --threads
     """
+    if threads:
+        from subagents.extensions.notifications.room_check import write_test  # noqa: PLC0415
+
+        if channel is not None:
+            raise refusal("--threads", f"and {channel}: give one of them")
+        return write_test(json=json)
     from subagents.config.layers import load  # noqa: PLC0415
     from subagents.extensions.notifications.notifier import Notification  # noqa: PLC0415
     from subagents.extensions.notifications.who_is_told import channel_of  # noqa: PLC0415

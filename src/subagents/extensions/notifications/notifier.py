@@ -16,7 +16,7 @@ from subagents.domain.lifecycle.transitions import TRANSITIONS
 from subagents.domain.run.events import Event, ParentNotified, RequestAsked, Spawned
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import SETTLED, Phase, Request, Run
-from subagents.domain.run.values import RunId, SessionKey, replace
+from subagents.domain.run.values import RunId, replace
 from subagents.extensions.notifications.notification_settings import NotificationReason
 from subagents.followers.journal_export import RETRY_FIRST_S, JournalExport, ReceiverRefused
 from subagents.ports import Batch, FeedEntry, RunFilter, Store, readable
@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 AGE_MS_MAX: Final = 24 * 3600 * 1000
 """What is older is no news any more, and is left out."""
 LINE_CHARS_MAX: Final = 300
+STEPS_MAX: Final = 5_000
+"""The most runs of a plan that are looked at: a thousand steps, and retries of them."""
 ENDS: Final = frozenset(
     kind
     for (before, kind), after in TRANSITIONS.items()
@@ -108,7 +110,8 @@ class Notifier(JournalExport):
 
     def _send_page(self, page: Sequence[FeedEntry]) -> None:
         ends = self._ends(page)
-        last_ends = {run.requester: number for number, run in ends.items()}
+        last_ends = {_group(run): number for number, run in ends.items()}
+        last_ends |= {run.requester: number for number, run in ends.items()}
         for each in page:
             is_news = each.entry.at_ms >= self._now_ms() - AGE_MS_MAX
             notifications = tuple(self._notifications(each, ends, last_ends)) if is_news else ()
@@ -157,7 +160,7 @@ class Notifier(JournalExport):
         return run if run is not None and run.lineage.requester_run is None else None
 
     def _notifications(
-        self, found: FeedEntry, ends: Mapping[int, Run], last_ends: Mapping[SessionKey, int]
+        self, found: FeedEntry, ends: Mapping[int, Run], last_ends: Mapping[str, int]
     ) -> Iterator[Notification]:
         if type(found.entry.event) in ASKS and NotificationReason.NEEDS_YOU in self._reasons:
             yield from self._asked(found)
@@ -169,21 +172,44 @@ class Notifier(JournalExport):
             and last_ends.get(run.requester) == found.number
             and self._store.count(RunFilter(requester=run.requester, phases=LIVE), most=1) == 0
         )
-        outcome = run.outcome
-        if (
-            NotificationReason.FAILED in self._reasons
-            and outcome is not None
-            and outcome.status in FAILED
-        ):
-            why = one_line(outcome.error or str(outcome.reason or ""), LINE_CHARS_MAX)
+        failure = None
+        if NotificationReason.FAILED in self._reasons and last_ends[_group(run)] == found.number:
+            failure = self._failure(run)
+        if failure is not None:
             rest = "\nIt was the last one; nothing else is at work." if is_last else ""
-            yield Notification(
-                f"{run.resolved.label} failed",
-                f"{why}\nsubagents why {run.id}{rest}".lstrip(),
-            )
+            yield failure._replace(body=f"{failure.body}{rest}")
         elif is_last:
+            outcome = run.outcome
             ended = f"{run.resolved.label} ended last" + (f": {outcome.status}" if outcome else "")
             yield Notification("All done", f"{ended}\nsubagents list --session {run.requester}")
+
+    def _failure(self, run: Run) -> Notification | None:
+        """What is said of a run that ended; of a plan once, when its last step has."""
+        step = run.resolved.step
+        if step is None:
+            if not _has_failed(run):
+                return None
+            return Notification(
+                f"{run.resolved.label} failed", f"{_why(run)}\nsubagents why {run.id}".lstrip()
+            )
+        steps = RunFilter(steps_of=(step.plan,), archived=True, limit=STEPS_MAX)
+        if self._store.count(replace(steps, phases=LIVE), most=1):
+            return None
+        newest: dict[int, Run] = {}
+        for each in self._store.runs(steps):  # the newest first: of a retried step that counts
+            if each.resolved.step is not None:
+                newest.setdefault(each.resolved.step.position, each)
+        failed = [each for each in newest.values() if _has_failed(each)]
+        # Those before it may be read after its end, too: the notifier was not there, or is slow.
+        last = max(newest.values(), key=lambda each: (each.ended_at_ms or 0, each.id))
+        if not failed or last.id != run.id:
+            return None
+        name = "" if step.name is None else f"{step.name}: "
+        first = f"{failed[0].resolved.label}: {_why(failed[0])}"
+        return Notification(
+            f"{name}{len(failed)} of {len(newest)} failed",
+            f"{first}\nsubagents show plan:{step.plan}",
+        )
 
     def _asked(self, found: FeedEntry) -> Iterator[Notification]:
         run = self._outside(found)
@@ -195,6 +221,20 @@ class Notifier(JournalExport):
                 yield Notification(
                     f"{run.resolved.label} needs you", f"{text}\nsubagents inbox --attention"
                 )
+
+
+def _group(run: Run) -> str:
+    """What its end is told with: its plan, else itself."""
+    return run.id if run.resolved.step is None else f"plan:{run.resolved.step.plan}"
+
+
+def _has_failed(run: Run) -> bool:
+    return run.outcome is not None and run.outcome.status in FAILED
+
+
+def _why(run: Run) -> str:
+    outcome = run.outcome
+    return "" if outcome is None else one_line(outcome.plain_error or str(outcome.reason or ""))
 
 
 def _asks(event: Event, request: Request) -> bool:

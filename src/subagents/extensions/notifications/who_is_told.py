@@ -78,7 +78,7 @@ def room_of(settings: Settings, environ: Mapping[str, str]) -> MatrixRoom | None
     if given.homeserver is None or given.room is None or given.token is None or missing:
         raise ConfigError(
             f"[threads] needs {', '.join(missing)}, too",
-            hint="add them, or remove [threads]; to try it: subagents threads test",
+            hint="add them, or remove [threads]; to try it: subagents notifications test --threads",
             details={"keys": missing},
         )
     return MatrixRoom(

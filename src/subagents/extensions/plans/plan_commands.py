@@ -1,4 +1,4 @@
-"""``plan run list show wait cancel retry``: batches that are started and looked after together."""
+"""``plan run`` and ``list``, and what ``show wait cancel retry`` do with ``plan:NAME``."""
 
 import sys
 import time
@@ -19,15 +19,15 @@ from subagents.api.wire.run_answers import (
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect, session
-from subagents.cli.flags import Json, Parameter, Yes
+from subagents.cli.flags import WHEN, Json, Parameter, moment, refuse_unused
 from subagents.cli.runs import follow, selectors
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
 from subagents.cli.runs.follow import GroupLine, RunGroup
+from subagents.cli.runs.receiving import received
 from subagents.cli.runs.submission import (
     DryRun,
     Named,
     in_file,
-    in_flags,
     say_accepted,
     show_planned,
     submit,
@@ -43,9 +43,6 @@ from subagents.text import duration, milliseconds_of
 if TYPE_CHECKING:
     from subagents.extensions.plans.plan_file import Plan as Planned
 
-Plan = Annotated[
-    str, Parameter(help="Its id, a unique prefix of it, its name or `last`.", metavar="PLAN")
-]
 Variables = Annotated[
     tuple[str, ...],
     Parameter(
@@ -109,21 +106,7 @@ def run(
             started = begin(planned, brought, key=key)
     if dry_run:
         return show_dry_run(planned, brought, key=key, said=in_file(file), json=json)
-    return _follow(*started, detach=detach, json=json)
-
-
-def start(
-    planned: "Planned",
-    brought: CallerEnvironment,
-    *,
-    key: str | None,
-    detach: bool,
-    json: bool,
-) -> int:
-    """Start one run for each item, and wait for them unless they are to go on by themselves."""
-    with in_flags():
-        started = begin(planned, brought, key=key)
-    return _follow(*started, detach=detach, json=json)
+    return follow_plan(*started, detach=detach, json=json)
 
 
 def begin(
@@ -133,6 +116,15 @@ def begin(
     started = time.monotonic()
     with connect(starts=True) as client:
         return submit(client, "/v1/plans", _body(planned, key), to_builtins(brought)), started
+
+
+def end_after(started: Document, seconds: float) -> None:
+    """Have what has not ended of a plan by then cancelled; one that was started before has that."""
+    receipt = read(started, PlanReceipt)
+    if receipt.plan_id is not None and not all(each.repeated for each in receipt.receipts):
+        body = {"after": f"{seconds:.3f}", "reason": "the time for all runs of the plan is over"}
+        with connect() as client:
+            client.post(f"/v1/plans/{segment(receipt.plan_id)}/cancel", body)
 
 
 def show_dry_run(
@@ -171,7 +163,7 @@ def variables_of(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _follow(answer: Document, started: float, *, detach: bool, json: bool) -> int:
+def follow_plan(answer: Document, started: float, *, detach: bool, json: bool) -> int:
     """Say what was accepted; wait for it, unless it goes on by itself."""
     if detach and json:
         output.document(answer)
@@ -186,7 +178,7 @@ def _follow(answer: Document, started: float, *, detach: bool, json: bool) -> in
     say_accepted(accepted, is_brief=not detach and follow.can_draw(), group=group)
     if detach:
         if plan_id is not None:
-            output.note(f"  to wait for it: subagents plan wait {plan_id}")
+            output.note(f"  to wait for it: subagents wait plan:{plan_id}")
         return EXIT_OK
     run_ids = [each.run_id for each in accepted]
     code = wait_and_print(run_ids, started=started, json=json, group=group)
@@ -205,7 +197,7 @@ def _group(plan_id: str) -> RunGroup:
             asking=[row.run_id for row in found.runs if row.pending_request_count],
         )
 
-    return RunGroup(look, f"plan {{}} {plan_id}")
+    return RunGroup(look, f"plan:{plan_id}")
 
 
 def _found(client: Client, plan: str) -> PlanDetail:
@@ -218,7 +210,7 @@ def _say_summary(plan_id: str) -> None:
         found = _found(client, plan_id)
     output.note(plan_standing.line(found))
     if found.status == "failed":
-        output.note(f"  to start again what failed: subagents plan retry {plan_id}")
+        output.note(f"  to start again what failed: subagents retry plan:{plan_id}")
 
 
 def list_(
@@ -228,7 +220,7 @@ def list_(
     ] = None,
     mine: Annotated[bool, Parameter(help="Only plans started by your own session.")] = False,
     since: Annotated[
-        str | None, Parameter(help="Only plans started since: 5m, 2d.", metavar="WHEN")
+        str | None, Parameter(help=f"Only plans started since: {WHEN}.", metavar="WHEN")
     ] = None,
     limit: Annotated[int, Parameter(help="Show at most N plans. Default: 20.", metavar="N")] = 20,
     json: Json = False,
@@ -244,7 +236,7 @@ def list_(
     query = {
         "directory": None if directory is None else selectors.directory(directory),
         "requester": session() if mine else None,
-        "since": since,
+        "since": moment(since, "--since"),
         "limit": limit,
     }
     with connect() as client:
@@ -277,15 +269,9 @@ def _row(found: PlanStanding, now_ms: float) -> list[str]:
     return [found.plan_id, found.status, found.name or "", plan_standing.states(found), took, age]
 
 
-def show(plan: Plan, /, *, json: Json = False) -> int:
-    """Show how a plan stands, step by step.
-
-    For example:
-
-        subagents plan show nightly
-
-        subagents plan show last --json
-    """
+def show(plan: str, *, verbose: bool = False, json: bool = False) -> int:
+    """Show how a plan stands, step by step; NAME may be `last` or its id, too."""
+    refuse_unused("is about one run", verbose=verbose)
     with connect() as client:
         answer = client.get(f"/v1/plans/{segment(plan)}")
     _print(answer, json=json)
@@ -315,45 +301,20 @@ def _cells(row: RunRow, now_ms: float) -> list[str]:
     return [row.run_id, state, row.label, row.agent_id, took, render.now_text(row)]
 
 
-def wait(plan: Plan, /, *, json: Json = False) -> int:
-    """Wait for a plan and print the results of its steps.
-
-    The exit code is that of `wait`. Of a step that was retried the newest run counts.
-
-    For example:
-
-        subagents plan wait nightly
-
-        subagents plan wait last --json
-    """
-    started = time.monotonic()
+def wait(plan: str, *, any_: bool = False, timeout: str | None = None, json: bool = False) -> int:
+    """Wait for a plan and print the results of its steps: the newest run of each."""
     with connect(starts=True) as client:
         found = _found(client, plan)
     run_ids = [row.run_id for row in found.runs]
-    code = wait_and_print(run_ids, started=started, json=json, group=_group(found.plan_id))
+    group = _group(found.plan_id)
+    code = received(run_ids, is_any=any_, timeout=timeout, json=json, group=group)
     if not json and code != EXIT_INTERRUPTED:
         _say_summary(found.plan_id)
     return code
 
 
-def cancel(
-    plan: Plan,
-    /,
-    *,
-    reason: Annotated[
-        str | None, Parameter(help="The reason, for the record.", metavar="TEXT")
-    ] = None,
-    yes: Yes = False,
-    json: Json = False,
-) -> int:
-    """Cancel the steps of a plan that have not ended, and everything they spawned.
-
-    For example:
-
-        subagents plan cancel nightly
-
-        subagents plan cancel last --reason 'wrong branch' --yes
-    """
+def cancel(plan: str, *, reason: str | None = None, yes: bool = False, json: bool = False) -> int:
+    """Cancel the steps of a plan that have not ended, and everything they spawned."""
     with connect() as client:
         found = _found(client, plan)
         left = sum(row.outcome is None for row in found.runs)
@@ -367,24 +328,9 @@ def cancel(
     return EXIT_OK
 
 
-def retry(
-    plan: Plan,
-    /,
-    *,
-    detach: Annotated[bool, Parameter(name=("--detach", "-d"), help="Do not wait.")] = False,
-    json: Json = False,
-) -> int:
-    """Start what failed of a plan again, and the steps that waited for it.
-
-    Steps that ended ok are left alone, and what is left of the plan's budget holds.
-
-    For example:
-
-        subagents plan retry nightly
-
-        subagents plan retry last --detach
-    """
+def retry(plan: str, *, wait: bool = False, detach: bool = False, json: bool = False) -> int:
+    """Start what failed of a plan again, and the steps that waited for it."""
     started = time.monotonic()
     with connect(starts=True) as client:
         answer = client.post(f"/v1/plans/{segment(plan)}/retry")
-    return _follow(answer, started, detach=detach, json=json)
+    return follow_plan(answer, started, detach=detach or not wait, json=json)

@@ -69,9 +69,10 @@ def map_(
 ) -> int:
     """Run a task once for each item, and wait for all of them: a plan of its own.
 
-    The flags of `run` hold for each run, and {} stands for the item in them, too; --max-tokens and
-    --max-cost are caps for all of them together. In commands an item is one word, whatever it
-    contains: do not put {} in quotes.
+    The flags of `run` hold for each run, and {} stands for the item in them, too; --max-tokens,
+    --max-cost and --max-time are caps for all of them together: when the time is over, what has not
+    ended is cancelled. In commands an item is one word, whatever it contains: do not put {} in
+    quotes.
 
     For example:
 
@@ -85,7 +86,7 @@ def map_(
             hint="subagents map TASK --each -",
             details={"field": "ITEM"},
         )
-    spec, together = _taken_out(to_spec((task,), flags))
+    spec, together, seconds = _taken_out(to_spec((task,), flags))
     all_items = [*items, *(() if each is None else _lines(each))]
     key, spec = spec.idempotency_key, replace(spec, idempotency_key=None)
     planned = Plan(
@@ -97,20 +98,21 @@ def map_(
     brought = environment(env, env_file)
     if dry_run:
         return plan_commands.show_dry_run(planned, brought, key=key, said=in_flags(), json=json)
-    return plan_commands.start(planned, brought, key=key, detach=detach, json=json)
+    with in_flags():
+        started = plan_commands.begin(planned, brought, key=key)
+    if seconds is not None:
+        plan_commands.end_after(started[0], seconds)
+    return plan_commands.follow_plan(*started, detach=detach, json=json)
 
 
-def _taken_out(spec: RunSpec) -> tuple[RunSpec, dict[str, object] | None]:
-    """The parameters of each run, and what of their budget is for all of them together."""
-    budget = spec.budget
-    if budget is None or (budget.max_tokens is None and budget.max_cost_usd is None):
-        return spec, None
-    each = replace(budget, max_tokens=None, max_cost_usd=None)
-    together: dict[str, object] = {
-        "maxTokens": budget.max_tokens,
-        "maxCostUsd": budget.max_cost_usd,
-    }
-    return replace(spec, budget=None if each == Budget() else each), together
+def _taken_out(spec: RunSpec) -> tuple[RunSpec, dict[str, object] | None, float | None]:
+    """The parameters of each run, and what of their budget is for all together; time comes last."""
+    budget = spec.budget or Budget()
+    tokens, cost, seconds = budget.max_tokens, budget.max_cost_usd, budget.max_seconds
+    each = replace(budget, max_tokens=None, max_cost_usd=None, max_seconds=None)
+    spec = replace(spec, budget=None if each == Budget() else each)
+    together: dict[str, object] = {"maxTokens": tokens, "maxCostUsd": cost}
+    return spec, None if tokens is None and cost is None else together, seconds
 
 
 def _lines(name: str) -> list[str]:

@@ -45,10 +45,10 @@ A run with a matrix becomes one for each combination; variables have defaults in
 
 A plan has an id (that of its first run). By its id, its name or `last`:
 
-  subagents plan show nightly       how each step stands
-  subagents plan wait nightly       wait for it, print the results
-  subagents plan retry nightly      start again what failed, and what waited for it
-  subagents plan cancel nightly     end what has not ended
+  subagents show plan:nightly       how each step stands
+  subagents wait plan:nightly       wait for it, print the results
+  subagents retry plan:nightly      start again what failed, and what waited for it
+  subagents cancel plan:nightly     end what has not ended
   subagents list plan:nightly       all its runs
 
 YAML and JSON work as well, and so do the names of parameters over HTTP. All fields:

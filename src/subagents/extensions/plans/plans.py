@@ -89,7 +89,7 @@ class Plans:
         if live:
             raise Conflict(
                 f"{len(live)} of the {len(plan.steps)} steps of plan {plan_id} have not ended",
-                hint=f"subagents plan wait {plan_id}, or: subagents plan cancel {plan_id}",
+                hint=f"subagents wait plan:{plan_id}, or: subagents cancel plan:{plan_id}",
             )
         due = _failed_with_dependants(plan)
         if not due:

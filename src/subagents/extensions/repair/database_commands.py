@@ -190,7 +190,7 @@ def restore(
     for name in there.paused:
         output.note(
             f"schedule {name} is paused, since it may go on where the backup was made: "
-            f"subagents schedule resume {name}"
+            f"subagents resume schedule:{name}"
         )
     return EXIT_OK
 

@@ -57,6 +57,7 @@ def _standing(schedule: Schedule, schedules: Schedules) -> ScheduleRow:
         budget=None if plan is None else plan.budget,
         running=[*schedules.running(schedule)],
         times=[_time(each) for each in schedule.times],
+        warnings=(),
     )
 
 

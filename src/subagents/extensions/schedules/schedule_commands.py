@@ -1,4 +1,4 @@
-"""``schedule add list show run-now pause resume remove``: work that is started at its times."""
+"""``schedule add list run-now remove``, and ``show pause resume`` of ``schedule:NAME``."""
 
 import os
 import re
@@ -21,7 +21,7 @@ from subagents.api.wire.schedule_answers import (
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, config_environment, connect
-from subagents.cli.flags import Json, Parameter, Yes
+from subagents.cli.flags import Json, Parameter, Yes, refuse_unused
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
 from subagents.cli.runs.spawn_flags import NO_FLAGS, Flags, Given, spec_of
 from subagents.cli.runs.submission import DEFAULT_AGENT, in_file, in_flags
@@ -29,7 +29,7 @@ from subagents.cli.serving import unit_file
 from subagents.cli.show import render
 from subagents.client.client import Client, Document, Query, segment
 from subagents.errors import EXIT_OK, UsageError
-from subagents.text import counted, duration, listed, milliseconds_of, money
+from subagents.text import counted, duration, listed, milliseconds_of, money, upcoming
 
 LOCALTIME: Final = Path("/etc/localtime")
 ZONES: Final = "zoneinfo/"
@@ -121,6 +121,7 @@ def add(
         return EXIT_OK
     found = read(answer, ScheduleRow)
     output.line(found.schedule_id)
+    output.warnings((found.name, each) for each in found.warnings)
     output.note(f"{found.name}: {_times(found)}; {_next(found, time.time() * 1000)}")
     if sys.platform == "linux" and not unit_file().exists():
         output.note(
@@ -244,7 +245,7 @@ def _next(found: ScheduleRow, now_ms: float) -> str:
     due_ms = milliseconds_of(found.next_at)
     if due_ms is None:
         return "paused" if found.paused_at is not None else "never"
-    return f"in {_brief(due_ms - now_ms)}"
+    return upcoming(due_ms, now_ms)
 
 
 def _last(found: ScheduleRow, states: Mapping[str, str], now_ms: float) -> str:
@@ -271,22 +272,13 @@ def _came_to(row: ScheduledTimeRow, states: Mapping[str, str]) -> str:
 
 def _ago(row: ScheduledTimeRow, now_ms: float) -> str:
     at_ms = milliseconds_of(row.decided_at)
-    return "-" if at_ms is None else f"{_brief(now_ms - at_ms)} ago"
+    length_ms = 0 if at_ms is None else max(round(now_ms - at_ms), 0)
+    return "-" if at_ms is None else f"{duration(length_ms).split()[0]} ago"
 
 
-def _brief(length_ms: float) -> str:
-    return duration(max(round(length_ms), 0)).split()[0]
-
-
-def show(schedule: Schedule, /, *, json: Json = False) -> int:
-    """Show a schedule, and what became of its newest times.
-
-    For example:
-
-        subagents schedule show nightly
-
-        subagents schedule show nightly --json
-    """
+def show(schedule: str, *, verbose: bool = False, json: bool = False) -> int:
+    """Show a schedule, and what became of its newest times."""
+    refuse_unused("is about one run", verbose=verbose)
     with connect() as client:
         answer = client.get(f"{PLACE}/{segment(schedule)}")
         states = {} if json else _states(client, read(answer, ScheduleRow))
@@ -392,27 +384,13 @@ def run_now(schedule: Schedule, /, *, json: Json = False) -> int:
     return EXIT_OK
 
 
-def pause(schedule: Schedule, /, *, json: Json = False) -> int:
-    """Let a schedule start nothing until it is resumed; its runs go on.
-
-    For example:
-
-        subagents schedule pause nightly
-
-        subagents schedule pause nightly --json
-    """
+def pause(schedule: str, *, json: bool = False) -> int:
+    """Let a schedule start nothing until it is resumed; its runs go on."""
     return _posted(schedule, "pause", json=json)
 
 
-def resume(schedule: Schedule, /, *, json: Json = False) -> int:
-    """Let a paused schedule go on; what was due meanwhile is left out.
-
-    For example:
-
-        subagents schedule resume nightly
-
-        subagents schedule resume nightly --json
-    """
+def resume(schedule: str, *, json: bool = False) -> int:
+    """Let a paused schedule go on; what was due meanwhile is left out."""
     return _posted(schedule, "resume", json=json)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -52,10 +53,12 @@ async def add(request: Request) -> Response:
     brought = environments_of(caller, common, body.step_environments, len(body.specs))
     config = await services.config_in(wanted.cwd, is_operator=True)
     with config.explaining():
-        stored = await Schedules.of(services.engine).add(
-            wanted, brought if any(brought) else (), replaces=body.replace
-        )
-    return _answer(services, stored, status=201)
+        schedules, given = Schedules.of(services.engine), brought if any(brought) else ()
+        stored = await schedules.add(wanted, given, replaces=body.replace)
+    row = schedule_building.row(stored, schedules)
+    return answer(
+        structs.replace(row, warnings=await schedules.warnings(stored, given)), status=201
+    )
 
 
 async def list_schedules(request: Request) -> Response:
@@ -123,8 +126,8 @@ def _named(services: Services, request: Request) -> Schedule:
     return Schedules.of(services.engine).find(path_part(request, "sel"))
 
 
-def _answer(services: Services, schedule: Schedule, *, status: int = 200) -> Response:
-    return answer(schedule_building.row(schedule, Schedules.of(services.engine)), status=status)
+def _answer(services: Services, schedule: Schedule) -> Response:
+    return answer(schedule_building.row(schedule, Schedules.of(services.engine)))
 
 
 OPERATIONS: Final = {

@@ -8,6 +8,7 @@ to do: every time is decided exactly once.
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final, cast
 
@@ -204,6 +205,15 @@ class Schedules(Part):
         if replaced is not None:
             await self._forget(replaced)
         return schedule
+
+    async def warnings(
+        self, schedule: Schedule, environments: Sequence[CallerEnvironment | None] = ()
+    ) -> list[str]:
+        """What its work would be warned of if it started now; nothing where it could not."""
+        with suppress(SubagentsError):
+            found = await self._spawn(schedule, schedule.specs, environments, trial=Trial.NOW)
+            return list(dict.fromkeys(text for each in found for text in each.warnings))
+        return []
 
     def _replaced(self, name: str, *, replaces: bool) -> Schedule | None:
         """The schedule whose place a new one of this name takes.

@@ -1,4 +1,4 @@
-"""``subagents threads test`` as a person runs it."""
+"""``subagents notifications test --threads`` as a person runs it."""
 
 import json
 
@@ -18,7 +18,7 @@ def section(url: str, *, token: str = "token") -> str:  # noqa: S107 - the test'
 def test_it_writes_into_the_room_and_says_as_whom(home: Home) -> None:
     with homeserver() as server:
         configure(home, section(server.url))
-        done = home.ok("threads", "test")
+        done = home.ok("notifications", "test", "--threads")
 
         assert done.out == f"{ROOM} at {server.url}: sent as {BOT}\n"
         assert YOU in server.texts()[0]

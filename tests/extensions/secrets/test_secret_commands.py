@@ -5,10 +5,14 @@ from pathlib import Path
 import pytest
 from tests.cli.cli_home import Home
 
+from subagents.cli.completion import complete
+from subagents.cli.main import main
 from subagents.config.paths import Paths
+from subagents.errors import EXIT_USAGE
 
 NULL = {"PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring"}
 FAIL = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
+TYPED = (("secret", ""), ("help", "secret", "de"))
 VALUE = "horse-battery-42"
 
 
@@ -16,6 +20,16 @@ def configure(home: Home, place: Path) -> None:
     file = Paths.resolve(home.env()).config_file
     file.parent.mkdir(parents=True)
     file.write_text(f'[secrets.stripe]\ncommand = ["cat", "{place}"]\n')
+
+
+@pytest.mark.requirement("cli:completion", "cli:bad-input")
+def test_commands_below_another_are_offered_and_a_wrong_one_is_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = [[line.partition("\t")[0] for line in complete(typed)] for typed in TYPED]
+    assert words == [["set", "check", "delete"], ["delete"]]
+    assert main(["secret", "sett"]) == EXIT_USAGE
+    assert "there is no command secret 'sett'" in capsys.readouterr().err
 
 
 @pytest.mark.requirement("environment:secrets")

@@ -1,25 +1,18 @@
-"""``threads test``: whether a session with a thread would be seen in the chat room."""
+"""``notifications test --threads``: whether a session with a thread would be seen in the room."""
 
 import os
 import uuid
 
 from subagents.cli import output
 from subagents.cli.connection import paths
-from subagents.cli.flags import Json
 from subagents.errors import EXIT_FAILED, EXIT_OK, NotFound
 from subagents.extensions.notifications.notification_settings import ThreadSettings
 
 
-def send_test(*, json: Json = False) -> int:
-    """Write into the room of [threads] in your subagents.toml.
+def write_test(*, json: bool) -> int:
+    """Write into the room of [threads] in your subagents.toml, and join it where that is needed.
 
-    It joins the room where it has to. The daemon reads its replies once it was started again.
-
-    For example:
-
-        subagents threads test
-
-        subagents threads test --json
+    The daemon reads its replies once it was started again.
     """
     from subagents.config.layers import load  # noqa: PLC0415
     from subagents.extensions.notifications.who_is_told import room_of  # noqa: PLC0415
