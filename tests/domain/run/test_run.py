@@ -80,7 +80,7 @@ def test_a_partial_outcome_is_no_failure_and_an_open_run_has_not_failed(status: 
     [(Reason.CANCELLED_BY_CALLER, False), (Reason.PARENT_ENDED, False), (Reason.STUCK, True)],
 )
 def test_what_somebody_cancelled_is_no_failure_and_what_was_stuck_is_one(
-    reason: Reason, is_failure: bool
+    reason: Reason, *, is_failure: bool
 ) -> None:
     conclusion = Conclusion(
         outcome=Outcome(status=Status.CANCELLED, reason=reason), ended_at_ms=NOW_MS

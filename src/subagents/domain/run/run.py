@@ -532,7 +532,7 @@ class VerificationRecord(Value, frozen=True):
     retried_at_ms: int | None = None
     """When the one retry that a contract allows was decided."""
     dismissed_at_ms: int | None = None
-    """When its escalation was dismissed as dealt with."""
+    """When somebody marked how it ended as read."""
 
     @property
     def proves_nothing(self) -> bool:
