@@ -77,7 +77,7 @@ class AttentionItem(NamedRun, frozen=True, kw_only=True):
     commands: list[str] = []
     """What a person can type now, the most likely first."""
     message_id: str | None = None
-    """The message by which its session hears of it; null = its session took it, or there is none."""
+    """The message that tells its session; null = its session took it, or there is none."""
 
 
 class FailedToolCall(WireStruct, frozen=True, kw_only=True):
