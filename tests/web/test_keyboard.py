@@ -21,10 +21,11 @@ def test_a_question_is_found_from_any_page_and_answered_with_four_keys(
     asked = home.post("/v1/requests", body)
 
     expect(page.get_by_role("heading", name=QUESTION)).to_be_visible()
-    expect(page).to_have_title("(1) asks: asks-me")
+    expect(page).to_have_title("(1) asks: asks-me · Now")
     for key in ("g", "a"):
         page.keyboard.press(key)
     expect(page.get_by_role("heading", name="Agents", level=1)).to_be_visible()
+    expect(page).to_have_title("(1) asks: asks-me · Agents")
     page.keyboard.press("q")
     expect(page.get_by_role("heading", name=QUESTION)).to_be_visible()
     for key in ("q", "2", "Enter"):

@@ -1,5 +1,6 @@
 """The page while things change: one stream for all tabs, right after kill -9, quiet otherwise."""
 
+import re
 from typing import Final
 
 import pytest
@@ -123,12 +124,73 @@ def test_a_page_asks_nothing_while_nothing_happens(home: LiveHome, browsers: Bro
 
 
 @pytest.mark.requirement("web:live")
-def test_a_viewer_sees_what_could_be_done_and_why_it_may_not(
+def test_a_viewer_has_no_button_or_box_that_would_change_something(
     home: LiveHome, browsers: Browsers
 ) -> None:
-    run = home.spawn("sleep 600")
+    run = home.spawn("sleep 600", label="watched")
     home.until_phase(run, "running")
-    page = browsers.at_the_page("viewer")
-    button = page.get_by_role("button", name="Cancel")
-    expect(button).to_be_disabled()
-    expect(button).to_have_attribute("title", "viewer: may look")
+    home.post("/v1/requests", {"runId": run, "question": "which?"})
+    operator, viewer = browsers.at_the_page(), browsers.at_the_page("viewer")
+    origin = viewer.evaluate("location.origin")
+    for page, shown in ((operator, True), (viewer, False)):
+        expect(page.get_by_role("heading", name="which?")).to_be_visible()
+        for name in ("Answer", "Deny", "Cancel"):
+            expect(page.get_by_role("button", name=name)).to_have_count(int(shown))
+        expect(page.get_by_role("link", name="New run")).to_have_count(int(shown))
+        expect(page.get_by_placeholder("answer")).to_have_count(int(shown))
+        page.goto(f"{origin}/ui/runs/{run}")
+        expect(page.get_by_role("heading", name="watched", level=1)).to_be_visible()
+        for name in ("Steer", "Interrupt", "Pause", "Cancel"):
+            expect(page.get_by_role("button", name=name)).to_have_count(int(shown))
+    viewer.goto(f"{origin}/ui/new")
+    expect(viewer.get_by_text("You are a viewer")).to_be_visible()
+
+
+@pytest.mark.requirement("web:live")
+def test_seven_silent_transcripts_in_a_browser_leave_its_connections_free(
+    home: LiveHome, browsers: Browsers
+) -> None:
+    run = home.spawn("echo begun; sleep 600")
+    home.until_phase(run, "running")
+    page = browsers.at_the_page()
+    origin = page.evaluate("location.origin")
+    for _ in range(7):
+        tab = page.context.new_page()
+        tab.goto(f"{origin}/ui/runs/{run}/transcript")
+        expect(tab.get_by_role("log").get_by_text("begun", exact=True)).to_be_visible()
+    page.goto(f"{origin}/ui/runs")
+    expect(page.get_by_role("heading", name="Runs", level=1)).to_be_visible()
+    assert page.evaluate("async () => (await fetch('/v1/runs')).status") == 200
+
+
+@pytest.mark.requirement("web:read-marks")
+def test_who_marks_a_failure_as_read_takes_its_result_from_no_agent(
+    home: LiveHome, browsers: Browsers
+) -> None:
+    run = home.spawn("exit 3", label="broke")
+    home.until_phase(run, "completed")
+    page = browsers.at_the_page()
+    page.get_by_role("button", name="mark as read").click()
+    expect(page.get_by_text("Nothing needs you")).to_be_visible()
+    (message,) = home.get("/v1/inbox")["messages"]
+    assert (message["runId"], message["consumedAt"]) == (run, None)
+    page.get_by_role("link", name="Inbox").first.click()
+    expect(page.get_by_text("Nothing unread")).to_be_visible()
+    page.keyboard.press("h")
+    page.locator("button.headline").click()
+    expect(page.get_by_text("for agent:main:main")).to_be_visible()
+    page.get_by_role("button", name="Take it in its name").click()
+    expect(page.get_by_text("Taken for agent:main:main, which does not get it now")).to_be_visible()
+    assert home.get("/v1/inbox")["messages"] == []
+
+
+@pytest.mark.requirement("web:live")
+def test_ages_are_by_the_daemons_clock(home: LiveHome, browsers: Browsers) -> None:
+    run = home.spawn("true", label="just-now")
+    home.until_phase(run, "completed")
+    page = browsers.tab()
+    page.clock.set_fixed_time("2100-01-01T00:00:00Z")
+    browsers.open_page(page)
+    ended = page.get_by_role("region", name="just ended")
+    expect(ended.get_by_role("link", name="just-now")).to_be_visible()
+    expect(ended.locator("time")).to_have_text(re.compile(r"^(now|\d+ (s|min) ago)$"))

@@ -9,7 +9,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.e2e.live_home import LiveHome
 from tests.free_ports import free_port
 from tests.web.conftest import LOG_IN, REBOUND, Browsers
@@ -217,6 +217,22 @@ def test_a_viewers_page_reads_and_changes_nothing(home: LiveHome, browsers: Brow
     assert viewer.evaluate(OWN_WRITE, f"/v1/runs/{run}/cancel") == 403
     assert home.row(run)["phase"] == "running"
     assert operator.evaluate(OWN_WRITE, f"/v1/runs/{run}/cancel") == 200
+
+
+@pytest.mark.requirement("login:user")
+def test_who_has_another_account_is_told_how_to_get_in(browsers: Browsers) -> None:
+    page = browsers.tab()
+    refused = {
+        "code": "forbidden",
+        "message": "this connection belongs to user 1002, and logins are for user 1001",
+        "hint": "open the page as the user whose daemon this is, or forward it: ssh -L",
+    }
+    page.route("**/v1/login", lambda route: route.fulfill(status=403, json=refused))
+    page.goto(browsers.address())
+    expect(page.get_by_role("heading", name="This page is not open to you.")).to_be_visible()
+    expect(page.get_by_text(refused["message"])).to_be_visible()
+    expect(page.get_by_text(refused["hint"])).to_be_visible()
+    expect(page.get_by_text("subagents ui")).to_have_count(0)
 
 
 # -- pages of others -----------------------------------------------------------------------------

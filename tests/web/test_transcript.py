@@ -28,3 +28,24 @@ def test_what_matched_is_marked_also_within_a_link_and_behind_an_emoji(
     page.keyboard.press("Control+a")
     page.keyboard.type("(")
     expect(page.get_by_role("alert")).to_contain_text("grep: missing )")
+
+
+@pytest.mark.requirement("web:transcript-copy")
+def test_copy_takes_all_lines_and_one_step_of_the_wheel_leaves_the_end(
+    home: LiveHome, browsers: Browsers
+) -> None:
+    run = home.spawn("seq 1 600")
+    home.wait(run)
+    page = browsers.at_the_page()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{page.evaluate('location.origin')}/ui/runs/{run}/transcript")
+    log = page.get_by_role("log")
+    expect(log.get_by_text("600", exact=True).first).to_be_visible()
+    page.get_by_role("button", name="Copy").click()
+    expect(page.get_by_text("Copied")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()").splitlines()
+    assert set(map(str, range(1, 601))) <= set(copied)
+
+    log.hover()
+    page.mouse.wheel(0, -800)
+    expect(page.get_by_role("checkbox", name="follow")).not_to_be_checked()

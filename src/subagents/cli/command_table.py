@@ -36,7 +36,7 @@ CORE: Final = {
         everyday("cancel", "runs.control_commands:cancel", "Cancel runs and their children"),
         everyday("retry", "runs.control_commands:retry", "Start a run again"),
         Command("inbox", "runs.inbox_command:inbox", "Show messages, and what needs a person"),
-        Command("dismiss", "runs.control_commands:dismiss", "Settle a contract that was escalated"),
+        Command("dismiss", "runs.control_commands:dismiss", "Mark how runs ended as read"),
         Command("redeliver", "runs.control_commands:redeliver", "Offer a result once more"),
         Command("continue", "runs.session_commands:continue_", "Go on with a run's session"),
         Command("steer", "runs.control_commands:steer", "Send a message to a live worker"),

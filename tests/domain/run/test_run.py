@@ -5,7 +5,7 @@ from tests.builders import NOW_MS, RUN, Life, a_resolved, an_attempt, in_phase
 from tests.domain.resumable_lives import ABLE, able
 
 from subagents.domain.run.events import AttemptStarted
-from subagents.domain.run.outcome import OK, Outcome, Status
+from subagents.domain.run.outcome import OK, Outcome, Reason, Status
 from subagents.domain.run.run import OVER, SETTLED, Conclusion, Continues, Phase
 from subagents.domain.run.signals import SessionSeen
 from subagents.domain.run.values import RunId, replace
@@ -72,6 +72,23 @@ def test_a_partial_outcome_is_no_failure_and_an_open_run_has_not_failed(status: 
 
     assert failed == (status not in {Status.OK, Status.PARTIAL})
     assert not in_phase(Phase.RUNNING).run.has_failed
+
+
+@pytest.mark.requirement("outcome:typed")
+@pytest.mark.parametrize(
+    ("reason", "is_failure"),
+    [(Reason.CANCELLED_BY_CALLER, False), (Reason.PARENT_ENDED, False), (Reason.STUCK, True)],
+)
+def test_what_somebody_cancelled_is_no_failure_and_what_was_stuck_is_one(
+    reason: Reason, *, is_failure: bool
+) -> None:
+    conclusion = Conclusion(
+        outcome=Outcome(status=Status.CANCELLED, reason=reason), ended_at_ms=NOW_MS
+    )
+
+    run = replace(in_phase(Phase.COMPLETED).run, conclusion=conclusion)
+
+    assert run.has_failed == is_failure
 
 
 @pytest.mark.requirement("outcome:result-size")

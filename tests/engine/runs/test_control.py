@@ -322,3 +322,44 @@ def test_a_planned_cancel_survives_a_crash_and_can_be_taken_back_until_then(
             await world.engine.control.withdraw_cancel(ended, by="web")
 
     in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("attention:dismissed")
+def test_a_failure_that_somebody_dismissed_needs_nobody_and_still_reaches_its_requester(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("fail")
+        await world.until(run_id, Phase.COMPLETED)
+        control = world.engine.control
+
+        async def kinds() -> list[str]:
+            return [item.kind for item in await world.engine.queries.attention(ME)]
+
+        assert await kinds() == ["failed"]
+        await world.clock.result(control.dismiss(run_id, by="me"))
+        assert await kinds() == []
+        assert (await world.engine.queries.run(run_id)).announcement_consumed_ms is None
+        await world.clock.result(control.dismiss(run_id, by="me", withdrawn=True))
+        assert await kinds() == ["failed"]
+        await world.clock.result(control.dismiss(run_id, by="me"))
+        await world.restart()
+
+        assert await kinds() == []
+        (row,) = await world.engine.mailbox.offer_inbox(ME, reader="its agent")
+        assert row.message.run_id == run_id
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("queries:attention")
+def test_a_run_that_was_cancelled_needs_nobody(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run_id = await world.spawn("hang")
+        await world.until(run_id, Phase.RUNNING)
+        await world.clock.result(world.engine.control.cancel(run_id, by="me"))
+        await world.until(run_id, Phase.COMPLETED)
+
+        assert await world.engine.queries.attention(ME) == ()
+
+    in_world(tmp_path, scenario)

@@ -1,6 +1,6 @@
 // What somebody can do with a run. Each one says at once that it is under way, and what came of it.
 import { get, post, Problem, remove, runPath } from "./client";
-import type { RunRow, RunStatus, SpawnReceipt, WorkerRequest } from "./types";
+import type { Message, RunRow, RunStatus, SpawnReceipt, WorkerRequest } from "./types";
 import { touched } from "../live/live";
 import { Store } from "../live/store";
 import { toldDone, toldFailed, toldPlanned } from "../live/toasts";
@@ -100,20 +100,29 @@ export function redeliver(run: Named): Promise<boolean> {
   return doing(run, "delivering again", () => post(runPath(run.runId, "redeliver")));
 }
 
-export function dismiss(run: Named): Promise<boolean> {
-  return doing(run, "dismissing", () => post(runPath(run.runId, "dismiss")));
+/** Mark how they ended as read; who asked for them gets their results anyway. */
+export async function markRead(runs: readonly Named[]): Promise<void> {
+  const done = await Promise.all(runs.map((run) => doing(run, "marking as read", () => post(runPath(run.runId, "dismiss")))));
+  const marked = runs.filter((_, at) => done[at]);
+  if (marked.length === 0) return;
+  const what = marked.length === 1 ? plain(marked[0]?.label ?? "") : counted(marked.length, "result");
+  toldDone(`Marked ${what} as read`, () => void Promise.all(marked.map(markUnread)));
 }
 
-/** Mark how they ended as read; `z` gives the results once more. */
-export async function markRead(runs: readonly (Named & { messageId?: string | null })[]): Promise<void> {
+function markUnread(run: Named): Promise<boolean> {
+  return doing(run, "marking as unread", () => remove(runPath(run.runId, "dismiss")));
+}
+
+/** Take a message in the name of the session that it is for, which does not get it then. */
+export async function takeFor(message: Message): Promise<void> {
   try {
-    await post("/v1/inbox/ack", { messageIds: runs.map((each) => each.messageId ?? `${each.runId}:announce`) });
+    await post("/v1/inbox/ack", { messageIds: [message.id] });
   } catch (error) {
-    return toldFailed("They were not marked as read", reason(error));
+    return toldFailed("It was not taken", reason(error));
   }
-  for (const each of runs) touched(each.runId);
-  const what = runs.length === 1 ? plain(runs[0]?.label ?? "") : counted(runs.length, "result");
-  toldDone(`Marked ${what} as read`, () => void Promise.all(runs.map(redeliver)));
+  touched(message.runId);
+  const again = message.kind === "announcement" ? () => void redeliver(message) : null;
+  toldDone(`Taken for ${plain(message.sessionKey)}, which does not get it now`, again);
 }
 
 /** A message for a run at work; true = it was taken. */

@@ -1,5 +1,7 @@
 // Calls of the daemon. Same origin, its cookie, JSON both ways; what is wrong comes as a Problem.
 
+import { heardTime } from "../live/clock";
+
 /** Why a call was not done, in the daemon's words (RFC 9457). */
 export class Problem extends Error {
   constructor(
@@ -36,7 +38,9 @@ export function runPath(sel: string, part = ""): string {
 
 export async function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
   const response = await request("GET", address(path, query), undefined, signal);
-  return (await response.json()) as T;
+  const found = (await response.json()) as T & { nowAt?: unknown };
+  if (typeof found.nowAt === "string") heardTime(found.nowAt);
+  return found;
 }
 
 export async function post<T>(path: string, body?: unknown): Promise<T> {

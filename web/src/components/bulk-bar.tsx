@@ -3,7 +3,7 @@ import { useState } from "react";
 import { cancelAll, markRead, retry } from "../api/actions";
 import type { RunRow } from "../api/types";
 import { isEnded } from "../text/states";
-import { useWhyNot } from "./actions-allowed";
+import { Act, useWhyNot } from "./act";
 
 /** From so many on, a cancel wants the number typed. */
 const MANY = 10;
@@ -21,26 +21,24 @@ export function BulkBar({ runs, onClear }: { runs: readonly RunRow[]; onClear: (
   return (
     <div className="bulk" role="group" aria-label="chosen runs">
       <strong>{runs.length} chosen</strong>
-      <button
-        type="button"
-        disabled={ended.length === 0 || whyNot !== null}
+      <Act
+        disabled={ended.length === 0}
         onClick={() => {
           void Promise.all(ended.map(retry));
           onClear();
         }}
       >
         Retry {ended.length > 0 && ended.length}
-      </button>
-      <button
-        type="button"
-        disabled={ended.length === 0 || whyNot !== null}
+      </Act>
+      <Act
+        disabled={ended.length === 0}
         onClick={() => {
           void markRead(ended);
           onClear();
         }}
       >
         Mark as read
-      </button>
+      </Act>
       {active.length > MANY && (
         <input
           size={5}
@@ -51,9 +49,9 @@ export function BulkBar({ runs, onClear }: { runs: readonly RunRow[]; onClear: (
           onChange={(event) => setTyped(event.target.value)}
         />
       )}
-      <button type="button" className="danger" disabled={active.length === 0 || !isSure || whyNot !== null} onClick={stop}>
+      <Act className="danger" disabled={active.length === 0 || !isSure} onClick={stop}>
         Cancel {active.length > 0 && active.length}
-      </button>
+      </Act>
       <button type="button" className="plain" onClick={onClear}>
         Clear <kbd>Esc</kbd>
       </button>

@@ -1,14 +1,22 @@
 import type { Problem } from "../api/client";
 import { Command } from "./states";
 
-/** Nobody the daemon knows; how to become somebody. */
+const TITLES: Record<string, string> = { unreachable: "The daemon does not answer.", forbidden: "This page is not open to you." };
+
+/** Nobody the daemon knows, or nobody it takes; what to do about it. */
 export function LoggedOut({ problem }: { problem: Problem | null }) {
   return (
     <main className="logged-out">
-      <h1>{problem?.code === "unreachable" ? "The daemon does not answer." : "You are not logged in."}</h1>
+      <h1>{TITLES[problem?.code ?? ""] ?? "You are not logged in."}</h1>
       {problem !== null && problem.code !== "unreachable" && <p>{problem.message}</p>}
-      <p>Get a new link in a shell on this machine:</p>
-      <Command text="subagents ui" />
+      {problem?.code === "forbidden" ? (
+        <p>{problem.hint}</p>
+      ) : (
+        <>
+          <p>Get a new link in a shell on this machine:</p>
+          <Command text="subagents ui" />
+        </>
+      )}
     </main>
   );
 }

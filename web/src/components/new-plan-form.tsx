@@ -5,7 +5,7 @@ import { post } from "../api/client";
 import type { DryRun, PlanReceipt } from "../api/types";
 import { useDraft } from "../live/drafts";
 import { counted } from "../text/amounts";
-import { useWhyNot } from "./actions-allowed";
+import { Act } from "./act";
 import { Panel } from "./panel";
 import { planAt, runAt } from "./routes";
 import { Refused, WouldStart } from "./would-start";
@@ -26,7 +26,6 @@ export function NewPlanForm({ directory }: { directory: string }) {
   const [planned, setPlanned] = useState<DryRun | null>(null);
   const [problem, setProblem] = useState<unknown>(null);
   const [, navigate] = useLocation();
-  const whyNot = useWhyNot();
   const submit = async () => {
     setProblem(null);
     try {
@@ -77,9 +76,9 @@ export function NewPlanForm({ directory }: { directory: string }) {
       </Panel>
       {planned !== null && <WouldStart planned={planned} />}
       <Refused error={problem} />
-      <button type="submit" className="primary" disabled={whyNot !== null || text.trim() === ""} title={whyNot ?? undefined}>
+      <Act type="submit" className="primary" disabled={text.trim() === ""}>
         {planned !== null ? `Start ${counted(planned.runs.length, "run")}` : "Show what would start"}
-      </button>
+      </Act>
     </form>
   );
 }

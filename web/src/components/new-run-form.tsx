@@ -6,7 +6,7 @@ import { useAgents } from "../api/queries";
 import type { ConfiguredAgent, DryRun, SpawnReceipt } from "../api/types";
 import { counted } from "../text/amounts";
 import { textOf, valueOf, type Field } from "../text/spec-schema";
-import { useWhyNot } from "./actions-allowed";
+import { Act, useWhyNot } from "./act";
 import { Panel } from "./panel";
 import { runAt } from "./routes";
 import { Refused, WouldStart } from "./would-start";
@@ -67,9 +67,9 @@ export function NewRunForm({ fields, given }: { fields: readonly Field[]; given:
       {planned !== null && <WouldStart planned={planned} />}
       <Refused error={problem} />
       <div className="filters">
-        <button type="submit" className="primary" disabled={whyNot !== null || isSending} title={whyNot ?? undefined}>
+        <Act type="submit" className="primary" disabled={isSending}>
           {isSending ? "asking …" : planned !== null ? "Start it" : "Show what would start"}
-        </button>
+        </Act>
         {whyNot !== null && <span className="note">{whyNot}</span>}
       </div>
     </form>

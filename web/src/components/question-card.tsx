@@ -6,13 +6,16 @@ import { useRun } from "../api/queries";
 import type { WorkerRequest } from "../api/types";
 import { useDraft } from "../live/drafts";
 import { plain } from "../text/marks";
-import { useWhyNot } from "./actions-allowed";
+import { Act, ForOperators, useWhyNot } from "./act";
 import { WordChip } from "./chip";
 import { BudgetBar, Dollars, Tokens } from "./cost";
 import { useRow } from "./rows";
 import { runAt } from "./routes";
 import { Said } from "./said";
 import { Ago, Clock } from "./when";
+
+/** Of a question, before all else is pushed off the screen. */
+const SHOWN_CHARS = 600;
 
 export function QuestionCard({ request, isFirst, level = 3 }: { request: WorkerRequest; isFirst: boolean; level?: 2 | 3 }) {
   const run = useRun(request.runId).data;
@@ -21,6 +24,7 @@ export function QuestionCard({ request, isFirst, level = 3 }: { request: WorkerR
   const [chosen, setChosen] = useState<number | null>(null);
   const [words, setWords, clearWords] = useDraft(request.requestId);
   const [isSending, setSending] = useState(false);
+  const [isWhole, setWhole] = useState(false);
   const [, navigate] = useLocation();
   const whyNot = useWhyNot();
   const name = useId();
@@ -76,8 +80,13 @@ export function QuestionCard({ request, isFirst, level = 3 }: { request: WorkerR
         </span>
       </header>
       <Title className="asked">
-        <Said text={request.question} />
+        <Said text={isWhole ? request.question : request.question.slice(0, SHOWN_CHARS)} />
       </Title>
+      {request.question.length > SHOWN_CHARS && (
+        <button type="button" className="plain" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
+          {isWhole ? "less" : `${(request.question.length - SHOWN_CHARS).toLocaleString("en")} more characters`}
+        </button>
+      )}
       {request.context !== null && (
         <p className="context">
           <Said text={request.context} />
@@ -108,27 +117,29 @@ export function QuestionCard({ request, isFirst, level = 3 }: { request: WorkerR
           ))}
         </fieldset>
       )}
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void send("answer");
-        }}
-      >
-        <input
-          id={`${name}-words`}
-          aria-label={`answer ${plain(request.label)}`}
-          placeholder={options.length > 0 ? "or in your own words" : "answer"}
-          value={words}
-          onChange={(event) => setWords(event.target.value)}
-          autoComplete="off"
-        />
-        <button type="submit" className="primary" disabled={response === null || isSending || whyNot !== null}>
-          {isSending ? "sending …" : "Answer"} <kbd>↵</kbd>
-        </button>
-        <button type="button" disabled={isSending || whyNot !== null} onClick={() => void send("deny")}>
-          Deny
-        </button>
-      </form>
+      <ForOperators>
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            void send("answer");
+          }}
+        >
+          <input
+            id={`${name}-words`}
+            aria-label={`answer ${plain(request.label)}`}
+            placeholder={options.length > 0 ? "or in your own words" : "answer"}
+            value={words}
+            onChange={(event) => setWords(event.target.value)}
+            autoComplete="off"
+          />
+          <Act type="submit" className="primary" disabled={response === null || isSending}>
+            {isSending ? "sending …" : "Answer"} <kbd>↵</kbd>
+          </Act>
+          <Act disabled={isSending} onClick={() => void send("deny")}>
+            Deny
+          </Act>
+        </form>
+      </ForOperators>
       <p className="note">
         {whyNot ?? <Afterwards request={request} />}
       </p>

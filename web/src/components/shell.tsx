@@ -5,6 +5,7 @@ import { useVersion } from "../api/queries";
 import { useKeys } from "../live/keys";
 import { prefer, preferences, switchTheme } from "../live/preferences";
 import { useStore } from "../live/store";
+import { ForOperators } from "./act";
 import { Patterns } from "./bars";
 import { openDialog } from "./dialogs";
 import { HEADING_ID } from "./heading";
@@ -81,9 +82,11 @@ export function Shell({ children }: { children: ReactNode }) {
           <button type="button" className="find" onClick={() => openDialog("palette")}>
             Find a run, go to a page <kbd>Ctrl K</kbd>
           </button>
-          <Link href="/new" className="button new">
-            New run <kbd>c</kbd>
-          </Link>
+          <ForOperators>
+            <Link href="/new" className="button new">
+              New run <kbd>c</kbd>
+            </Link>
+          </ForOperators>
           <LinkDot />
           <button
             type="button"

@@ -54,9 +54,9 @@ export function CopyButton({ text, word = "Copy" }: { text: string; word?: strin
   );
 }
 
-export async function copy(text: string): Promise<void> {
+export async function copy(text: string | Promise<string>): Promise<void> {
   try {
-    await navigator.clipboard.writeText(text);
+    await navigator.clipboard.writeText(await text);
     toldDone("Copied");
   } catch {
     toldFailed("The browser did not let us copy", "Select it, and copy it by hand.");

@@ -1,4 +1,4 @@
-// The title and icon of the tab say how many need somebody: "(2) asks: auth-refactor".
+// The title and icon of the tab say how many need somebody: "(2) asks: auth-refactor · Now".
 import { useEffect } from "react";
 import { useAttention } from "../api/queries";
 import type { AttentionItem } from "../api/types";
@@ -26,8 +26,8 @@ export function useTabTitle(): number {
   const items = useAttention().data?.items.filter(needsSomebody) ?? [];
   const title = useStore(page);
   const first = items.find((each) => each.requestId !== null);
-  const what = first === undefined ? title : `${first.kind === "blocker" ? "blocked" : "asks"}: ${plain(first.label)}`;
-  const words = items.length === 0 ? `${title} · subagents` : `(${items.length}) ${what}`;
+  const what = first === undefined ? "" : `${first.kind === "blocker" ? "blocked" : "asks"}: ${plain(first.label)} · `;
+  const words = items.length === 0 ? `${title} · subagents` : `(${items.length}) ${what}${title}`;
   useEffect(() => {
     document.title = words;
   }, [words]);

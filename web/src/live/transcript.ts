@@ -25,26 +25,47 @@ const EMPTY: Transcript = {
   ...{ total: 0, lines: new Map(), dropped: 0, ended: false, note: null, error: null, isLoaded: false },
 };
 const PAGE = 200;
+const WHOLE_PAGE = 5_000;
 const WAIT_S = 50;
+const WAITS = "subagents:lines";
 const AGAIN_MS = 1_000;
 /** So many stay here; those that came first go first, and come again when they are looked at. */
 const KEPT = 10_000;
+
+function filtered({ grep, type, attempt }: Filter): LogQuery {
+  return { grep: grep || null, type: type || null, attempt: attempt || null };
+}
+
+/** The text of all lines that pass the filter, also of those that are not here. */
+export async function wholeText(id: string, filter: Filter): Promise<string> {
+  const texts: string[] = [];
+  for (;;) {
+    const page: LogPage = await get<LogPage>(runPath(id, "log"), { ...filtered(filter), offset: texts.length, limit: WHOLE_PAGE });
+    for (const line of page.lines) texts.push(line.text);
+    if (page.lines.length === 0 || texts.length >= page.totalLines) return texts.join("\n");
+  }
+}
 
 /** Follow a transcript; `need` brings the lines around a place. */
 export function useTranscript(id: string, filter: Filter): [Transcript, (place: number) => void] {
   const [found, setFound] = useState(EMPTY);
   const asked = useRef(new Set<number>());
-  const query: LogQuery = { grep: filter.grep || null, hits: filter.grep !== "", type: filter.type || null, attempt: filter.attempt || null };
+  const query: LogQuery = { ...filtered(filter), hits: filter.grep !== "" };
   const key = JSON.stringify([id, query]);
 
   useEffect(() => {
-    const stop = new AbortController();
+    const place: Place = { nextSeq: null, isOver: false };
+    let stop = new AbortController();
     asked.current = new Set();
     setFound(EMPTY);
-    void follow(id, query, stop.signal, (change) => {
-      if (!stop.signal.aborted) setFound(change);
-    });
-    return () => stop.abort();
+    const begin = () => void follow(id, query, place, (stop = new AbortController()).signal, setFound);
+    const turned = () => (document.hidden ? stop.abort() : begin());
+    begin();
+    document.addEventListener("visibilitychange", turned);
+    return () => {
+      document.removeEventListener("visibilitychange", turned);
+      stop.abort();
+    };
     // The key has all of them.
     // eslint-disable-next-line
   }, [key]);
@@ -68,26 +89,41 @@ export function useTranscript(id: string, filter: Filter): [Transcript, (place: 
 }
 
 type Change = (change: (before: Transcript) => Transcript) => void;
+/** How far it was followed; null = nothing is here yet. */
+type Place = { nextSeq: number | null; isOver: boolean };
 
-async function follow(id: string, query: LogQuery, signal: AbortSignal, set: Change): Promise<void> {
-  let nextSeq: number | null = null;
-  while (!signal.aborted) {
+/** Bring the lines that come, until `signal` aborts or nobody looks at the tab. */
+async function follow(id: string, query: LogQuery, place: Place, signal: AbortSignal, set: Change): Promise<void> {
+  // What a tab in the background shows is there when it is looked at; more it need not have.
+  while (!signal.aborted && !place.isOver && (place.nextSeq === null || !document.hidden)) {
+    const { nextSeq } = place;
     try {
-      // The line is held until there is something: nothing is asked for in vain.
-      const more: LogQuery = nextSeq === null ? { tail: PAGE } : { afterSeq: nextSeq, waitSeconds: WAIT_S, limit: 1_000 };
-      const page: LogPage = await get<LogPage>(runPath(id, "log"), { ...query, ...more }, signal);
-      const isFirst = nextSeq === null;
-      nextSeq = page.nextSeq;
-      set((before) => added(before, page, isFirst));
-      if (page.ended) return;
+      const page =
+        nextSeq === null
+          ? await get<LogPage>(runPath(id, "log"), { ...query, tail: PAGE }, signal)
+          : await inTurn((waitSeconds) => get<LogPage>(runPath(id, "log"), { ...query, afterSeq: nextSeq, waitSeconds, limit: 1_000 }, signal));
+      if (signal.aborted) return;
+      Object.assign(place, { nextSeq: page.nextSeq, isOver: page.ended });
+      set((before) => added(before, page, nextSeq === null));
+      if (page.lines.length === 0) await pause(AGAIN_MS);
     } catch (error) {
       if (signal.aborted) return;
       set((before) => ({ ...before, error: error as Error, isLoaded: true }));
       // What is asked wrongly is wrong the next time, too.
       if (error instanceof Problem && error.status >= 400 && error.status < 500) return;
-      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+      await pause(AGAIN_MS);
     }
   }
+}
+
+/** Ask so that the answer waits for lines, but for one tab at a time: a browser has six connections for all of them. */
+async function inTurn(ask: (waitSeconds: number) => Promise<LogPage>): Promise<LogPage> {
+  if (!("locks" in navigator)) return ask(0);
+  return await navigator.locks.request(WAITS, { ifAvailable: true }, (lock) => ask(lock === null ? 0 : WAIT_S));
+}
+
+function pause(length: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, length));
 }
 
 function added(before: Transcript, page: LogPage, isFirst: boolean): Transcript {

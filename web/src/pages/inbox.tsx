@@ -1,11 +1,10 @@
 // Messages to the operator's session: how runs ended, questions, notices, alerts. Looking takes none.
 import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
-import { reason } from "../api/actions";
-import { post } from "../api/client";
+import { markRead, takeFor } from "../api/actions";
 import { useInbox } from "../api/queries";
 import type { Message } from "../api/types";
-import { useWhyNot } from "../components/actions-allowed";
+import { Act } from "../components/act";
 import { WordChip } from "../components/chip";
 import { Heading } from "../components/heading";
 import { Scrolls } from "../components/panel";
@@ -15,8 +14,6 @@ import { Said } from "../components/said";
 import { Answered, Empty } from "../components/states";
 import { Ago } from "../components/when";
 import { useKeys } from "../live/keys";
-import { queries } from "../live/live";
-import { toldDone, toldFailed } from "../live/toasts";
 import { withoutSign } from "../text/alerts";
 import { plain } from "../text/marks";
 import { counted } from "../text/amounts";
@@ -27,9 +24,9 @@ export default function InboxPage() {
   const [search, setSearch] = useSearchParams();
   const isAll = search.get("all") === "1";
   const inbox = useInbox(isAll);
-  const whyNot = useWhyNot();
-  const messages = [...(inbox.data?.messages ?? [])].reverse();
-  const unread = messages.filter((each) => each.consumedAt === null);
+  const messages = [...(inbox.data?.messages ?? [])].reverse().filter((each) => isAll || isUnread(each));
+  const unread = messages.filter(isUnread);
+  const ended = unread.filter((each) => each.kind === "announcement");
   const toggle = () => setSearch(isAll ? {} : { all: "1" }, { replace: true });
   useKeys({ h: toggle });
   return (
@@ -39,10 +36,10 @@ export default function InboxPage() {
         <label className="check button">
           <input type="checkbox" checked={isAll} onChange={toggle} /> read ones, too <kbd>h</kbd>
         </label>
-        {unread.length > 0 && (
-          <button type="button" disabled={whyNot !== null} title={whyNot ?? undefined} onClick={() => void acknowledge(unread)}>
-            Mark all {unread.length} as read
-          </button>
+        {ended.length > 1 && (
+          <Act onClick={() => void markRead(ended)}>
+            Mark {counted(ended.length, "result")} as read
+          </Act>
         )}
         {inbox.data?.truncated && <span className="note">{inbox.data.truncated.shown} are shown; there are more</span>}
       </div>
@@ -67,25 +64,20 @@ export default function InboxPage() {
   );
 }
 
-async function acknowledge(messages: readonly Message[]): Promise<void> {
-  try {
-    await post("/v1/inbox/ack", { messageIds: messages.map((each) => each.id) });
-    toldDone(`Marked ${counted(messages.length, "message")} as read`);
-  } catch (error) {
-    toldFailed("They were not marked as read", reason(error));
-  }
-  void queries.invalidateQueries({ predicate: ({ queryKey: [about] }) => about === "list" });
+/** Nobody marked it as read, and nobody of its session took it. */
+function isUnread({ consumedAt, dismissedAt }: Message): boolean {
+  return consumedAt === null && dismissedAt === null;
 }
 
 function MessageLine({ message, isFirst }: { message: Message; isFirst: boolean }) {
   const [isOpen, setOpen] = useState(false);
-  const whyNot = useWhyNot();
-  const isUnread = message.consumedAt === null;
+  const isOfEnd = message.kind === "announcement";
+  const mark = () => void (isOfEnd && markRead([message]));
   const toggle = () => setOpen(!isOpen);
-  const row = useRow(message.id, isFirst, { Enter: toggle, o: toggle, Space: toggle, x: () => void acknowledge([message]) });
+  const row = useRow(message.id, isFirst, { Enter: toggle, o: toggle, Space: toggle, x: mark });
   const word = message.status ?? WORDS[message.kind] ?? "queued";
   return (
-    <li className={isUnread ? "message unread" : "message"} {...row}>
+    <li className={isUnread(message) ? "message unread" : "message"} {...row}>
       <div className="line need">
         <WordChip word={word} text={message.status ?? message.kind} />
         <span className="name">
@@ -100,21 +92,39 @@ function MessageLine({ message, isFirst }: { message: Message; isFirst: boolean 
           <Ago at={message.sentAt} />
         </span>
         <span className="acts">
-          {isUnread ? (
-            <button type="button" className="plain" disabled={whyNot !== null} title={whyNot ?? undefined} onClick={() => void acknowledge([message])}>
-              {message.awaited ? "awaited" : "Mark as read"}
-            </button>
-          ) : (
+          {message.dismissedAt !== null ? (
             <span className="note">
-              read <Ago at={message.consumedAt} />
+              read <Ago at={message.dismissedAt} />
+            </span>
+          ) : (
+            isOfEnd && isUnread(message) && (
+              <Act className="plain" onClick={mark}>
+                Mark as read
+              </Act>
+            )
+          )}
+          {message.consumedAt !== null && (
+            <span className="note">
+              taken <Ago at={message.consumedAt} />
             </span>
           )}
         </span>
       </div>
       {isOpen && (
-        <Scrolls name="message">
-          <Said text={message.text} mono />
-        </Scrolls>
+        <>
+          <Scrolls name="message">
+            <Said text={message.text} mono />
+          </Scrolls>
+          <p className="note body">
+            {message.awaited ? "about to be taken by " : "for "}
+            <Said text={message.sessionKey} />{" "}
+            {message.consumedAt === null && message.kind !== "question" && (
+              <Act title="that session does not get it then" onClick={() => void takeFor(message)}>
+                Take it in its name
+              </Act>
+            )}
+          </p>
+        </>
       )}
     </li>
   );

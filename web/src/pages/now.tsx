@@ -1,10 +1,10 @@
 // The home page: who needs somebody, what goes on, what waits and for what, what just ended.
 import { memo, useMemo, useState } from "react";
 import { Link } from "wouter";
-import { cancel, markRead, redeliver, retry, dismiss } from "../api/actions";
+import { cancel, markRead, redeliver, retry } from "../api/actions";
 import { NOW_ROWS, useAttention, useEnded, useFailed, useVersion, useWaiting, useWorking } from "../api/queries";
 import type { Attention, AttentionItem, RunPage, RunRow } from "../api/types";
-import { useWhyNot } from "../components/actions-allowed";
+import { Act } from "../components/act";
 import { StateChip, WordChip } from "../components/chip";
 import { Cost } from "../components/cost";
 import { Heading } from "../components/heading";
@@ -105,9 +105,9 @@ function NeedsYou({
     <section aria-label="needs you">
       <SectionHead title="Needs you" number={items.length} note={note.join(", ")}>
         {failed.length > 1 && (
-          <button type="button" className="plain" onClick={() => void markRead(failed)}>
+          <Act className="plain" onClick={() => void markRead(failed)}>
             Mark all failures as read
-          </button>
+          </Act>
         )}
       </SectionHead>
       <ul className="cards">
@@ -132,12 +132,11 @@ type NeedProps = { group: readonly AttentionItem[]; rows: ReadonlyMap<string, Ru
 
 /** What needs somebody and is no question: failures nobody read, a delivery that was given up. */
 const NeedLine = memo(function NeedLine({ group, rows, isFirst }: NeedProps) {
-  const whyNot = useWhyNot();
   const [item, ...others] = group as readonly [AttentionItem, ...AttentionItem[]];
   const run = rows.get(item.runId);
   const isFailure = item.kind === "failed";
   const isUndelivered = item.kind === "undelivered";
-  const settle = () => void (isFailure || item.kind === "unread" ? markRead(group) : dismiss(item));
+  const settle = () => void markRead(group);
   const again = () => void (isUndelivered ? redeliver(item) : Promise.all(group.map(retry)));
   const row = useRow(`${item.kind}/${item.runId}`, isFirst, {
     Enter: () => document.getElementById(`need-${item.runId}`)?.click(),
@@ -166,20 +165,13 @@ const NeedLine = memo(function NeedLine({ group, rows, isFirst }: NeedProps) {
       </span>
       <span className="cost num">{run !== undefined && <Cost run={run} />}</span>
       <span className="acts">
-        <button type="button" className="plain" disabled={whyNot !== null} title={whyNot ?? undefined} onClick={again}>
+        <Act className="plain" onClick={again}>
           {isUndelivered ? "Deliver again" : others.length > 0 ? `Retry ${group.length}` : "Retry"}
-        </button>
+        </Act>
         {!isUndelivered && (
-          <button
-            type="button"
-            className="plain"
-            disabled={whyNot !== null}
-            title={whyNot ?? "mark as read (x)"}
-            aria-label="mark as read"
-            onClick={settle}
-          >
+          <Act className="plain" title="mark as read (x)" aria-label="mark as read" onClick={settle}>
             ✓
-          </button>
+          </Act>
         )}
       </span>
     </li>
@@ -252,13 +244,12 @@ function cutNote(page: RunPage): { note?: string } {
 type ActiveProps = { run: RunRow; isFirst: boolean; concern?: string | undefined };
 
 const ActiveLine = memo(function ActiveLine({ run, isFirst, concern }: ActiveProps) {
-  const whyNot = useWhyNot();
   const stop = () => void cancel(run);
   return (
     <RunLine run={run} isFirst={isFirst} keys={{ Backspace: stop }} {...(concern === undefined ? {} : { more: concern })}>
-      <button type="button" className="plain" disabled={whyNot !== null} title={whyNot ?? undefined} onClick={stop}>
+      <Act className="plain" onClick={stop}>
         Cancel
-      </button>
+      </Act>
     </RunLine>
   );
 });

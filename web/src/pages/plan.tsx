@@ -5,7 +5,7 @@ import { GRACE, reason } from "../api/actions";
 import { post, remove } from "../api/client";
 import { useGraph } from "../api/queries";
 import type { Graph, PlanReceipt } from "../api/types";
-import { useWhyNot } from "../components/actions-allowed";
+import { Act } from "../components/act";
 import { StateChip, WordChip } from "../components/chip";
 import { Heading } from "../components/heading";
 import { RunGraph } from "../components/run-graph";
@@ -71,7 +71,6 @@ function Shown({ graph, id, isTree }: { graph: Graph; id: string; isTree: boolea
 }
 
 function PlanActions({ graph, id }: { graph: Graph; id: string }) {
-  const whyNot = useWhyNot();
   const [, navigate] = useLocation();
   const active = graph.nodes.filter((each) => !isEnded(each)).length;
   const stop = async () => {
@@ -98,20 +97,12 @@ function PlanActions({ graph, id }: { graph: Graph; id: string }) {
       toldFailed("The plan was not started again", reason(error));
     }
   };
-  const off = { disabled: whyNot !== null, title: whyNot ?? undefined };
   return active > 0 ? (
-    <button
-      type="button"
-      className="danger"
-      {...off}
-      onClick={() => void stop()}
-    >
+    <Act className="danger" onClick={() => void stop()}>
       Cancel {active}
-    </button>
+    </Act>
   ) : (
-    <button type="button" {...off} onClick={() => void again()}>
-      Retry what failed
-    </button>
+    <Act onClick={() => void again()}>Retry what failed</Act>
   );
 }
 

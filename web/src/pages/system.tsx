@@ -300,9 +300,11 @@ function Browsers() {
               {each.role}, used <Ago at={each.usedAt} />
               {each.isOwn && ", this one"}
             </span>{" "}
-            <button type="button" className="plain" disabled={own === "viewer"} onClick={() => void revoke(each.isOwn ? "/v1/login" : `/v1/logins/${each.loginId}`)}>
-              Log out
-            </button>
+            {(each.isOwn || own !== "viewer") && (
+              <button type="button" className="plain" onClick={() => void revoke(each.isOwn ? "/v1/login" : `/v1/logins/${each.loginId}`)}>
+                Log out
+              </button>
+            )}
           </li>
         ))}
       </ul>

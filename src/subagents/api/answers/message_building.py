@@ -28,7 +28,8 @@ def message(row: InboxRow, run: Run | None = None, *, awaited: bool = False) -> 
         awaited: Whether it is about to be handed to a reader.
     """
     value: Message = row.message
-    outcome = run.outcome if run and value.kind is MessageKind.ANNOUNCEMENT else None
+    ended = run if value.kind is MessageKind.ANNOUNCEMENT else None
+    outcome = None if ended is None else ended.outcome
     return made(
         wire.Message,
         value,
@@ -39,6 +40,7 @@ def message(row: InboxRow, run: Run | None = None, *, awaited: bool = False) -> 
         headline=one_line(value.text) if run is None else announcement.headline(run, value),
         consumed_at=iso_or_none(row.consumed_at_ms),
         consumed_by=row.consumed_by,
+        dismissed_at=None if ended is None else iso_or_none(ended.verification.dismissed_at_ms),
         awaited=awaited,
     )
 

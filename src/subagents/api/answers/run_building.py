@@ -558,7 +558,10 @@ OF_RUN: Final[Mapping[str, Callable[[Run], object]]] = {
     "deadline_at": lambda run: iso_or_none(run.attempt.times.deadline_ms) if run.attempts else None,
     "wait_deadline_at": lambda run: iso_or_none(run.waiting.deadline_ms),
     "retry_attempted_at": lambda run: iso_or_none(run.verification.retried_at_ms),
-    "read_at": lambda run: iso_or_none(run.announcement_consumed_ms),
+    "read_at": lambda run: iso_or_none(
+        run.verification.dismissed_at_ms or run.announcement_consumed_ms
+    ),
+    "dismissed_at": lambda run: iso_or_none(run.verification.dismissed_at_ms),
     "announcement_consumed_at": lambda run: iso_or_none(run.announcement_consumed_ms),
     "archived_at": lambda run: iso_or_none(run.times.archived_at_ms),
     # What it used.

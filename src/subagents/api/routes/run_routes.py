@@ -318,9 +318,16 @@ async def redeliver(request: Request) -> Response:
 
 
 async def dismiss(request: Request) -> Response:
-    """POST /v1/runs/{sel}/dismiss: its escalation was dealt with; take it from attention."""
+    """POST /v1/runs/{sel}/dismiss: mark how it ended as read; its requester gets it anyway."""
     services, caller, run = await on_run(request)
     return _row(services, await services.engine.control.dismiss(run.id, by=caller.session))
+
+
+async def withdraw_dismissal(request: Request) -> Response:
+    """DELETE /v1/runs/{sel}/dismiss: how it ended is unread again."""
+    services, caller, run = await on_run(request)
+    control = services.engine.control
+    return _row(services, await control.dismiss(run.id, by=caller.session, withdrawn=True))
 
 
 def _row(services: Services, run: Run) -> Response:
@@ -352,5 +359,6 @@ OPERATIONS: Final = {
     ("POST", "/v1/runs/{sel}/resume"): Operation(resume, answers=(RunRow,)),
     ("POST", "/v1/runs/{sel}/redeliver"): Operation(redeliver, answers=(RunRow,)),
     ("POST", "/v1/runs/{sel}/dismiss"): Operation(dismiss, answers=(RunRow,)),
+    ("DELETE", "/v1/runs/{sel}/dismiss"): Operation(withdraw_dismissal, answers=(RunRow,)),
 }
 ROUTES: Final = routes(OPERATIONS)

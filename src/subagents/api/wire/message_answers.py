@@ -37,9 +37,11 @@ class Message(WireStruct, frozen=True, kw_only=True):
     headline: str = ""
     """What it comes to, in one line for a person."""
     consumed_at: Time | None = None
-    """When it was read; null = unread."""
+    """When a reader of its session took it; null = none did."""
     consumed_by: str | None = None
-    """Who read it."""
+    """Who took it."""
+    dismissed_at: Time | None = None
+    """When somebody marked it as read, which takes it from nobody; of an announcement."""
     awaited: bool = False
     """A pending call, or a client that polls, is about to fetch it."""
 
@@ -75,7 +77,7 @@ class AttentionItem(NamedRun, frozen=True, kw_only=True):
     commands: list[str] = []
     """What a person can type now, the most likely first."""
     message_id: str | None = None
-    """Acknowledging it says that this was read; null = there is no unread message of it."""
+    """The message that tells its session; null = its session took it, or there is none."""
 
 
 class FailedToolCall(WireStruct, frozen=True, kw_only=True):

@@ -563,6 +563,8 @@ class RunDetail(RunRow, frozen=True, kw_only=True):
     """How long it waits for its dependencies."""
     announcement_consumed_at: Time | None = None
     """When its requester took the result."""
+    dismissed_at: Time | None = None
+    """When somebody marked its end as read; its requester may not have the result yet."""
     archived_at: Time | None = None
     """When it was put away."""
 

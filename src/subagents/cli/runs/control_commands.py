@@ -157,10 +157,10 @@ def redeliver(*runs: Runs, json: Json = False) -> None:
 
 
 def dismiss(*runs: Runs, json: Json = False) -> None:
-    """Say that the escalations of runs were dealt with.
+    """Mark how runs ended as read: they leave `subagents inbox --attention`.
 
-    A broken contract that was escalated stays under `subagents inbox --attention` until its run is
-    continued, started again, or dismissed.
+    Whoever asked for a result still gets it. A broken contract that was escalated stays until its
+    run is continued, started again, or dismissed.
 
     For example:
 

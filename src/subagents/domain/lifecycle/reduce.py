@@ -998,7 +998,7 @@ def _asked(run: Run, event: events.RequestAsked) -> Transition:
 
 
 def _dismissed(run: Run, event: events.Dismissed) -> Transition:
-    record = replace(run.verification, dismissed_at_ms=event.at_ms)
+    record = replace(run.verification, dismissed_at_ms=None if event.withdrawn else event.at_ms)
     return Transition(replace(run, verification=record))
 
 

@@ -414,9 +414,12 @@ class Redelivered(Fact, frozen=True, tag=True):
 
 
 class Dismissed(Fact, frozen=True, tag=True):
-    """Somebody dealt with the run's escalation in a way that no other event shows."""
+    """Somebody marked how the run ended as read: it needs nobody. Its requester still gets the
+    result."""
 
     by: str
+    withdrawn: bool = False
+    """It is unread again."""
 
 
 class Alerted(Fact, frozen=True, tag=True):

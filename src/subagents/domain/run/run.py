@@ -532,7 +532,7 @@ class VerificationRecord(Value, frozen=True):
     retried_at_ms: int | None = None
     """When the one retry that a contract allows was decided."""
     dismissed_at_ms: int | None = None
-    """When its escalation was dismissed as dealt with."""
+    """When somebody marked how it ended as read."""
 
     @property
     def proves_nothing(self) -> bool:
@@ -808,8 +808,11 @@ class Run(Value, frozen=True):
 
     @property
     def has_failed(self) -> bool:
+        """Whether it ended badly, and not because somebody cancelled it or a run above it."""
         outcome = self.outcome
-        return outcome is not None and outcome.status not in {Status.OK, Status.PARTIAL}
+        if outcome is None or outcome.status in {Status.OK, Status.PARTIAL}:
+            return False
+        return outcome.reason not in {Reason.CANCELLED_BY_CALLER, Reason.PARENT_ENDED}
 
 
 class MessageKind(StrEnum):

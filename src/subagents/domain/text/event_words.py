@@ -533,7 +533,10 @@ WORDS: Final = dict(
         ),
         _row(events.CallRefused, _refused),
         _row(events.CleanedUp, lambda *_: "cleaned up"),
-        _row(events.Dismissed, lambda event, *_: f"its escalation was dismissed {_by(event)}"),
+        _row(
+            events.Dismissed,
+            lambda event, *_: f"marked as {'unread' if event.withdrawn else 'read'} {_by(event)}",
+        ),
         _row(events.Archived, lambda *_: "archived"),
     ]
 )

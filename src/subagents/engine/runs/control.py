@@ -288,21 +288,22 @@ class Control:
             run_id, Redelivered(at_ms=self._clock.now_ms(), by=by, inbox=inbox)
         )
 
-    async def dismiss(self, run_id: RunId, *, by: str) -> Run:
-        """Take a run's escalation from what needs attention: it was dealt with elsewhere.
+    async def dismiss(self, run_id: RunId, *, by: str, withdrawn: bool = False) -> Run:
+        """Mark how a run ended as read, or as unread again; its requester gets the result anyway.
 
         Raises:
-            Conflict: Nothing of it was escalated.
+            Conflict: It has not ended.
         """
         run = await self._queries.run(run_id)
-        if not await self._queries.is_escalated(run):
+        if not run.is_settled:
             raise Conflict(
-                f"nothing of run {run_id} was escalated: there is nothing to dismiss",
+                f"run {run_id} is {run.phase}: there is nothing to dismiss",
                 hint="subagents inbox --attention lists what is open",
             )
-        if run.verification.dismissed_at_ms is not None:
+        if (run.verification.dismissed_at_ms is None) == withdrawn:
             return run
-        return await self._apply(run_id, Dismissed(at_ms=self._clock.now_ms(), by=by))
+        event = Dismissed(at_ms=self._clock.now_ms(), by=by, withdrawn=withdrawn)
+        return await self._apply(run_id, event)
 
     async def _living_inbox(self, run: Run) -> SessionKey:
         """The inbox of the nearest run above that has not ended, in the end the top-level one."""

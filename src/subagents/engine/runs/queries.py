@@ -449,6 +449,8 @@ class Queries:
     async def attention(self, session: SessionKey | None = None) -> tuple[AttentionItem, ...]:
         """What needs a person: questions, blockers, deliveries given up, unread failures.
 
+        What somebody dismissed is not among them, whether its requester has it or not.
+
         And runs at work with which something is wrong now, in the text of its alert: of a cluster,
         those that this node decides about.
 
@@ -497,7 +499,7 @@ class Queries:
                 since_ms=run.times.phase_since_ms,
             )
             for run in await self.runs(given_up)
-            if run.announcement_consumed_ms is None
+            if run.announcement_consumed_ms is None and run.verification.dismissed_at_ms is None
         ]
         items += await self._escalations(session)
         shown = {str(request.id) for _, request in open_requests}
@@ -506,7 +508,7 @@ class Queries:
         for row in unread:
             about = runs.get(row.message.run_id)
             is_shown = row.message.id in shown or row.message.id.endswith(ESCALATION_SUFFIX)
-            if about is None or is_shown:
+            if about is None or is_shown or about.verification.dismissed_at_ms is not None:
                 continue
             if row.message.kind is MessageKind.BLOCKER:
                 items.append(_unread(about, "blocker", row))
@@ -556,11 +558,6 @@ class Queries:
             if not is_mended:
                 found.append(replace(_unread(run, "blocker", row), is_escalation=True))
         return found
-
-    async def is_escalated(self, run: Run) -> bool:
-        """Whether its broken contract was escalated, dealt with or not."""
-        message_id = f"{run.id}{ESCALATION_SUFFIX}"
-        return await self._off_loop(lambda: self._store.message(message_id)) is not None
 
 
 async def _seen(found: Sequence[Run], may_see: MaySee | None) -> list[Run]:

@@ -4,7 +4,7 @@ import { useLocation } from "wouter";
 import { cancel, interrupt, keep, markRead, pause, redeliver, resume, retry, send, steer } from "../../api/actions";
 import { useRunStatus } from "../../api/queries";
 import type { RunDetail } from "../../api/types";
-import { useWhyNot } from "../../components/actions-allowed";
+import { Act, ForOperators, useWhyNot } from "../../components/act";
 import { StateChip } from "../../components/chip";
 import { Cost, Tokens } from "../../components/cost";
 import { runAt } from "../../components/routes";
@@ -106,7 +106,12 @@ export function RunTop({ run }: { run: RunDetail }) {
               </>
             ) : (
               <>
-                read <Ago at={run.announcementConsumedAt} />
+                its result was taken <Ago at={run.announcementConsumedAt} />
+              </>
+            )}
+            {run.dismissedAt !== null && (
+              <>
+                , marked as read <Ago at={run.dismissedAt} />
               </>
             )}
           </li>
@@ -131,68 +136,63 @@ function Actions({ run }: { run: RunDetail }) {
   const steerNow = () => setBox("steer");
   const goOn = () => setBox("continue");
   const answerNow = () => document.querySelector<HTMLElement>(".question")?.focus();
-  const unread = ended && run.announcementConsumedAt === null;
   useKeys({
     ...(run.pendingRequestCount > 0 ? { a: answerNow } : {}),
     ...(ended
       ? { r: () => void again(), n: goOn, x: () => void markRead([run]) }
       : { s: steerNow, i: () => void interrupt(run), p: togglePause, Backspace: () => void cancel(run) }),
   });
-  const off = { disabled: whyNot !== null, title: whyNot ?? undefined };
   return (
     <>
       <div className="actions" role="group" aria-label="actions">
         {run.pendingRequestCount > 0 && (
-          <button type="button" className="primary" {...off} onClick={() => (navigate(runAt(run.runId)), setTimeout(answerNow))}>
+          <Act className="primary" onClick={() => (navigate(runAt(run.runId)), setTimeout(answerNow))}>
             Answer <kbd>a</kbd>
-          </button>
+          </Act>
         )}
         {ended ? (
           <>
-            <button type="button" className={run.outcome?.status === "ok" ? "" : "primary"} {...off} onClick={() => void again()}>
+            <Act className={run.outcome?.status === "ok" ? "" : "primary"} onClick={() => void again()}>
               Retry <kbd>r</kbd>
-            </button>
-            <button type="button" {...off} onClick={() => navigate(`/new?from=${encodeURIComponent(run.runId)}`)}>
+            </Act>
+            <Act onClick={() => navigate(`/new?from=${encodeURIComponent(run.runId)}`)}>
               Retry with changes
-            </button>
-            <button type="button" {...off} onClick={goOn}>
+            </Act>
+            <Act onClick={goOn}>
               Continue <kbd>n</kbd>
-            </button>
-            {unread ? (
-              <button type="button" {...off} onClick={() => void markRead([run])}>
+            </Act>
+            {run.readAt === null && (
+              <Act onClick={() => void markRead([run])}>
                 Mark as read <kbd>x</kbd>
-              </button>
-            ) : (
-              <button type="button" {...off} onClick={() => void redeliver(run)}>
-                Deliver again
-              </button>
+              </Act>
             )}
+            {run.announcementConsumedAt !== null && <Act onClick={() => void redeliver(run)}>Deliver again</Act>}
           </>
         ) : (
           <>
-            <button type="button" {...off} onClick={steerNow}>
+            <Act onClick={steerNow}>
               Steer <kbd>s</kbd>
-            </button>
-            <button type="button" {...off} onClick={() => void interrupt(run)}>
+            </Act>
+            <Act onClick={() => void interrupt(run)}>
               Interrupt <kbd>i</kbd>
-            </button>
-            <button type="button" {...off} onClick={togglePause}>
+            </Act>
+            <Act onClick={togglePause}>
               {run.paused ? "Resume" : "Pause"} <kbd>p</kbd>
-            </button>
+            </Act>
             {run.cancelAt === null ? (
-              <button type="button" className="danger" {...off} onClick={() => void cancel(run)}>
+              <Act className="danger" onClick={() => void cancel(run)}>
                 Cancel <kbd>⌫</kbd>
-              </button>
+              </Act>
             ) : (
-              <button type="button" className="primary" {...off} onClick={() => void keep(run)}>
+              <Act className="primary" onClick={() => void keep(run)}>
                 Keep it
-              </button>
+              </Act>
             )}
           </>
         )}
       </div>
       {whyNot !== null && <span className="note">{whyNot}</span>}
-      {box !== null && <Say run={run} kind={box} onClose={() => setBox(null)} />}
+      <ForOperators>{box !== null && <Say run={run} kind={box} onClose={() => setBox(null)} />}</ForOperators>
     </>
   );
 }

@@ -4,13 +4,13 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useEffect, useRef, useState } from "react";
 import { answer, send } from "../../api/actions";
 import type { RunDetail } from "../../api/types";
-import { useWhyNot } from "../../components/actions-allowed";
+import { Act, ForOperators, useWhyNot } from "../../components/act";
 import { Said } from "../../components/said";
 import { Spacer } from "../../components/spacer";
 import { copy, Empty, Skeleton, Trouble } from "../../components/states";
 import { useDraft } from "../../live/drafts";
 import { useKeys } from "../../live/keys";
-import { useTranscript, type FoundLine, type Transcript } from "../../live/transcript";
+import { useTranscript, wholeText, type FoundLine, type Transcript } from "../../live/transcript";
 import { counted } from "../../text/amounts";
 import { plain } from "../../text/marks";
 import { isEnded } from "../../text/states";
@@ -30,7 +30,8 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
   const [attempt, setAttempt] = useState("");
   const [follows, setFollows] = useState(true);
   const asked = useSettled(grep, TYPING_MS);
-  const [found, need] = useTranscript(run.runId, { grep: asked, type, attempt });
+  const filter = { grep: asked, type, attempt };
+  const [found, need] = useTranscript(run.runId, filter);
   const searched = (words: string) => {
     setGrep(words);
     // From the newest hits on: those at any other place would be a second search.
@@ -96,13 +97,13 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
           <input type="checkbox" checked={follows} onChange={(event) => setFollows(event.target.checked)} />
           follow <kbd>f</kbd>
         </label>
-        <button type="button" onClick={() => void copy([...found.lines].sort(([a], [b]) => a - b).flatMap(([, line]) => line?.text ?? []).join("\n"))}>
+        <button type="button" onClick={() => void copy(wholeText(run.runId, filter))}>
           Copy
         </button>
       </div>
       {found.error !== null && <Trouble error={found.error} />}
       <div className="box lines-box">
-        <div ref={box} className="log" onScroll={scrolled} tabIndex={0} role="log" aria-label="transcript" aria-live="off">
+        <div ref={box} className="log" onScroll={scrolled} onWheel={({ deltaY }) => deltaY < 0 && setFollows(false)} tabIndex={0} role="log" aria-label="transcript" aria-live="off">
           {!found.isLoaded && <Skeleton />}
           {found.isLoaded && found.total === 0 && <Nothing run={run} note={found.note} isFiltered={asked !== "" || type !== "" || attempt !== ""} />}
           {found.dropped > 0 && <p className="note cut">{counted(found.dropped, "older line")} are gone; the newest are kept.</p>}
@@ -119,7 +120,9 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
             {counted(below, "line")} below <kbd>f</kbd>
           </button>
         )}
-        <Attach run={run} />
+        <ForOperators>
+          <Attach run={run} />
+        </ForOperators>
       </div>
       <p className="note">a line longer than 8,000 characters is cut and says by how much</p>
     </div>
@@ -214,9 +217,9 @@ function Attach({ run }: { run: RunDetail }) {
       }}
     >
       <input aria-label={what} placeholder={what} value={words} onChange={(event) => setWords(event.target.value)} autoComplete="off" />
-      <button type="submit" className="primary" disabled={isSending || whyNot !== null || words.trim() === ""} title={whyNot ?? undefined}>
+      <Act type="submit" className="primary" disabled={isSending || words.trim() === ""}>
         Send <kbd>↵</kbd>
-      </button>
+      </Act>
     </form>
   );
 }

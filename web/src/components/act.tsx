@@ -1,0 +1,25 @@
+// What changes something: a viewer does not see it, and while the daemon does not answer it is off.
+import type { ComponentProps, ReactNode } from "react";
+import { role } from "../api/login";
+import { link } from "../live/live";
+import { useStore, useStorePart } from "../live/store";
+
+/** Why nothing can be done now; null = it can. Nothing is queued in secret. */
+export function useWhyNot(): string | null {
+  return useStorePart(link, ({ state }) => state !== "live") ? "the daemon does not answer" : null;
+}
+
+/** Not for viewers. */
+export function ForOperators({ children, instead = null }: { children: ReactNode; instead?: ReactNode }) {
+  return useStore(role) === "viewer" ? instead : children;
+}
+
+/** A button that changes something. */
+export function Act({ disabled = false, title, ...others }: ComponentProps<"button">) {
+  const whyNot = useWhyNot();
+  return (
+    <ForOperators>
+      <button type="button" {...others} disabled={disabled || whyNot !== null} title={whyNot ?? title} />
+    </ForOperators>
+  );
+}
