@@ -21,7 +21,7 @@ from subagents.domain.run.parameter import SECTIONS, Parameter, leaves, paramete
 from subagents.domain.run.spec import PATH_BYTES_MAX, RunSpec
 from subagents.text import duration
 
-FILE: Final = Path("src/subagents/cli/runs/spawn_flags.json")
+FILE: Final = Path("src/subagents/cli/spawn_flags.json")
 ARTIFACTS: Final = "verification.artifacts[]."
 """Flags of one file of a contract, whose order counts."""
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from subagents.cli.runs.spawn_flags import flag_names
+from subagents.cli.flags import flag_names
 from subagents.cli.runs.submission import in_file, in_flags
 from subagents.client.spawn_request import as_written, reword
 from subagents.errors import NotFound, StoreUnavailable, SubagentsError, UsageError

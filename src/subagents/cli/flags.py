@@ -5,8 +5,10 @@ says what their types do not. The parser, help, completion, the manual page and 
 these declarations; there is no other one.
 """
 
+import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from subagents.errors import UsageError
@@ -138,3 +140,15 @@ def refuse_unused(because: str, **given: bool) -> None:
     for name, is_given in given.items():
         if is_given:
             raise refusal(f"--{name.replace('_', '-')}", because)
+
+
+@cache
+def spawn_rows() -> Mapping[str, Mapping[str, Any]]:
+    """What ``scripts.spawn_flags`` says of each spawn parameter's flag, by the parameter."""
+    with open(__file__.removesuffix("flags.py") + "spawn_flags.json", encoding="utf-8") as file:  # noqa: PTH123
+        return {row["parameter"]: row for row in json.load(file)}
+
+
+def flag_names() -> dict[str, str]:
+    """The flag that messages use, by the path of its spawn parameter."""
+    return {name: row["names"][0] for name, row in spawn_rows().items()}

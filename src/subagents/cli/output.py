@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from subagents.cli.flags import flag_names
 from subagents.errors import SubagentsError, UsageError
 from subagents.text import counted, harmless, one_line
 
@@ -152,8 +153,6 @@ def spoken(text: str) -> str:
     text = re.sub(r"\bsessions_([a-z]+)", r"subagents \1", text)
     if not re.search(_NAME, text):
         return text
-    from subagents.cli.runs.spawn_flags import flag_names  # noqa: PLC0415  seldom needed
-
     paths = sorted(flag_names().items(), key=lambda row: -row[0].count("."))
     flags = {path.rpartition(".")[2]: flag for path, flag in paths}
     return re.sub(_NAME, lambda found: flags.get(found[0], found[0]), text)

@@ -69,7 +69,7 @@ def test_runs_are_exported_for_a_spreadsheet_and_for_programs(shared: Home) -> N
     assert float(found["seconds"]) == whole["seconds"] == whole["tookMs"] / 1000
     assert (found["state"], found["status"]) == ("failed", "error")
     for looked in (("list", *flags), ("list", "exported"), ("show", "exported")):
-        answer = shared.ok(*looked, "--json").json
+        answer: Any = shared.ok(*looked, "--json").json
         row = answer["runs"][0] if looked[0] == "list" else answer
         assert (row["tookMs"], row["state"]) == (whole["tookMs"], "failed")
 

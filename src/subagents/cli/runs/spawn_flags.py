@@ -4,14 +4,12 @@ What flags there are is written by ``make docs`` from ``RunSpec`` into spawn_fla
 and msgspec take longer to import than a spawn takes.
 """
 
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from subagents.cli.connection import caller_cwd
-from subagents.cli.flags import Annotated, Argument, Together, refusal
+from subagents.cli.flags import Annotated, Argument, Together, flag_names, refusal, spawn_rows
 from subagents.cli.output import note
 from subagents.errors import UsageError
 from subagents.text import parse_duration
@@ -55,13 +53,6 @@ Given = Mapping[str, Any]
 """Values by the name of their parameter, as JSON spells it: ``budget.maxTokens``."""
 
 
-@cache
-def rows() -> Mapping[str, Mapping[str, Any]]:
-    """What ``scripts.spawn_flags`` says of each parameter's flag, by the parameter."""
-    with open(__file__.removesuffix(".py") + ".json", encoding="utf-8") as file:  # noqa: PTH123
-        return {row["parameter"]: row for row in json.load(file)}
-
-
 def arguments() -> list[Argument]:
     """The flags as the parser takes them."""
     return [
@@ -79,7 +70,7 @@ def arguments() -> list[Argument]:
             group=row["group"],
             is_everyday=row["names"][0] in EVERYDAY,
         )
-        for name, row in rows().items()
+        for name, row in spawn_rows().items()
     ]
 
 
@@ -98,7 +89,7 @@ def spec_of(words: Sequence[str], given: Given) -> dict[str, Any]:
     for name, value in given.items():
         if name == CHECKS:
             continue
-        row = rows()[name]
+        row = spawn_rows()[name]
         found = _value_of(value, row)
         _put(spec, name, found)
         is_certain = is_certain and _is_within(found, row)
@@ -137,11 +128,6 @@ def _check(spec: Mapping[str, Any]) -> None:
     names = flag_names()
     found = msgspec.convert(spec, RunSpec)
     check_spec(found, field=lambda parameter: names.get(parameter.name, parameter.name))
-
-
-def flag_names() -> dict[str, str]:
-    """The flag that messages use, by the path of its parameter."""
-    return {name: row["names"][0] for name, row in rows().items()}
 
 
 def _is_within(value: object, row: Mapping[str, Any]) -> bool:
@@ -324,7 +310,7 @@ def checks(given: Iterable[tuple[str, str | None]]) -> list[Check]:
     """
     fields = {
         row["names"][0]: (name.removeprefix(ARTIFACTS), row.get("kind"))
-        for name, row in rows().items()
+        for name, row in spawn_rows().items()
         if name.startswith(ARTIFACTS)
     }
     found: list[Check] = []

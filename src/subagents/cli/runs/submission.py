@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from subagents.cli import output
 from subagents.cli.connection import connect, place
-from subagents.cli.flags import Annotated, Json, Parameter
+from subagents.cli.flags import Annotated, Json, Parameter, flag_names
 from subagents.cli.reading import read
 from subagents.cli.runs.environment_flags import Env, EnvFile, brought
-from subagents.cli.runs.spawn_flags import NO_FLAGS, Flags, flag_names, spec_of
+from subagents.cli.runs.spawn_flags import NO_FLAGS, Flags, spec_of
 from subagents.client.client import Client, Document
 from subagents.errors import (
     EXIT_INTERRUPTED,
