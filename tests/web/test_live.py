@@ -134,7 +134,7 @@ def test_a_viewer_has_no_button_or_box_that_would_change_something(
     origin = viewer.evaluate("location.origin")
     for page, shown in ((operator, True), (viewer, False)):
         expect(page.get_by_role("heading", name="which?")).to_be_visible()
-        for name in ("Answer", "Deny", "Cancel"):
+        for name in ("Answer", "Deny"):
             expect(page.get_by_role("button", name=name)).to_have_count(int(shown))
         expect(page.get_by_role("link", name="New run")).to_have_count(int(shown))
         expect(page.get_by_placeholder("answer")).to_have_count(int(shown))
@@ -180,7 +180,7 @@ def test_who_marks_a_failure_as_read_takes_its_result_from_no_agent(
     page.locator("button.headline").click()
     expect(page.get_by_text("for agent:main:main")).to_be_visible()
     page.get_by_role("button", name="Take it in its name").click()
-    expect(page.get_by_text("Taken for agent:main:main, which does not get it now")).to_be_visible()
+    expect(page.get_by_text("Taken for agent:main:main").first).to_be_visible()
     assert home.get("/v1/inbox")["messages"] == []
 
 

@@ -41,8 +41,8 @@ def test_copy_takes_all_lines_and_one_step_of_the_wheel_leaves_the_end(
     page.goto(f"{page.evaluate('location.origin')}/ui/runs/{run}/transcript")
     log = page.get_by_role("log")
     expect(log.get_by_text("600", exact=True).first).to_be_visible()
-    page.get_by_role("button", name="Copy").click()
-    expect(page.get_by_text("Copied")).to_be_visible()
+    page.get_by_role("main").get_by_role("button", name="Copy").click()
+    expect(page.get_by_text("Copied").first).to_be_visible()
     copied = page.evaluate("navigator.clipboard.readText()").splitlines()
     assert set(map(str, range(1, 601))) <= set(copied)
 

@@ -152,7 +152,7 @@ function GraphBox({ box, corner, onUnfold }: { box: Box; corner: Point; onUnfold
           {cut(title, LABEL_CHARS)}
         </text>
         <text x="10" y="38" className="sub">
-          {cut(why, WHY_CHARS)}
+          {cut(!isGroup && first.why ? plain(first.why) : why, WHY_CHARS)}
         </text>
       </g>
     </a>

@@ -58,7 +58,9 @@ export function Shell({ children }: { children: ReactNode }) {
         <footer className="note">
           {version && (
             <>
-              daemon {version.version}, up <Took from={version.startedAt} to={null} />
+              daemon {version.version}
+              <br />
+              up <Took from={version.startedAt} to={null} />
               <br />
             </>
           )}

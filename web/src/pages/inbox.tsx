@@ -79,7 +79,7 @@ function MessageLine({ message, isFirst }: { message: Message; isFirst: boolean 
   return (
     <li className={isUnread(message) ? "message unread" : "message"} {...row}>
       <div className="line need">
-        <WordChip word={word} text={message.status ?? message.kind} />
+        <WordChip word={word} {...(message.status === null && { text: message.kind })} />
         <span className="name">
           <Link href={runAt(message.runId)} className="label" tabIndex={-1}>
             <Said text={message.label || message.runId} />

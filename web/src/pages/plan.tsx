@@ -19,7 +19,7 @@ import { toldDone, toldFailed, toldPlanned } from "../live/toasts";
 import { counted } from "../text/amounts";
 import { FOLD_BY_STATE, TABLE_ABOVE } from "../text/graph";
 import { plain } from "../text/marks";
-import { isEnded } from "../text/states";
+import { isEnded, named } from "../text/states";
 
 export default function PlanPage({ id, isTree = false }: { id: string; isTree?: boolean }) {
   const query = useGraph(isTree ? { tree: id } : { plan: id });
@@ -42,7 +42,7 @@ function Shown({ graph, id, isTree }: { graph: Graph; id: string; isTree: boolea
       <div className="filters">
         <span className="counts">
           {Object.entries(graph.states).map(([word, number]) => (
-            <WordChip key={word} word={word} text={`${number} ${word}`} />
+            <WordChip key={word} word={word} text={`${number} ${named(word).word}`} />
           ))}
         </span>
         <span className="right filters">
