@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.cli.cli_home import Home, temporary_home
 from tests.client.peer import Peer, http
 
-from subagents.cli.command_table import commands, groups
+from subagents.cli.command_table import commands, groups, selectors
 from subagents.cli.main import main
 from subagents.client import daemon_start
 from subagents.client.transport import Answer, Connection
@@ -170,6 +170,8 @@ def test_a_daemon_of_0_1_0_that_still_runs_takes_tasks(
 LOOKING: dict[str, list[list[str]]] = {
     "plan list": [[]],
     "schedule list": [[]],
+    "worktree list": [[]],
+    "worktree diff": [["last"]],
     "inbox": [[], ["--json"], ["--attention"], ["--attention", "--json"], ["--alerts"]],
     "list": [
         *([], ["--json"], ["--label", "x"], ["last"], ["--format", "csv"]),
@@ -177,7 +179,7 @@ LOOKING: dict[str, list[list[str]]] = {
         *(["--now"], ["--now", "last"], ["--now", "--json"]),
         *(["--watch"], ["--watch", "--json"]),
     ],
-    "show": [["last"], ["plan:last"], ["schedule:nightly"]],
+    "show": [["last"], *([f"{key.split()[1]}x"] for key in selectors() if key.startswith("show "))],
     "result": [["last"]],
     "log": [["last"], ["last", "--follow"]],
     "events": [[], ["--follow"]],

@@ -164,7 +164,8 @@ def test_every_flag_of_every_command_sets_something(name: str) -> None:
     without = parse(function, words).keywords
     for each in arguments:
         for flag in filter(None, (*each.names, each.opposite)):
-            value = "1" if each.kind in {int, float} else "ok"
+            is_time = each.attribute in {"since", "until"}
+            value = "1" if each.kind in {int, float} else "5m" if is_time else "ok"
             takes_none = each.kind is bool
             given = [*words, flag, *([] if takes_none else [*each.choices, value][:1])]
             assert parse(function, given).keywords != without, flag

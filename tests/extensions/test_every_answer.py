@@ -26,7 +26,8 @@ def test_every_answer_has_the_fields_that_are_described_and_no_others(tmp_path: 
                 ("GET", f"/v1/runs/{{sel}}/{text}") for text in ("result/text", "artifacts/content")
             }
             # Only of a run with a worktree: see the end-to-end tests of those.
-            left_out.add(("GET", "/v1/runs/{sel}/diff"))
+            left_out |= {("GET", "/v1/runs/{sel}/diff"), ("POST", "/v1/runs/{sel}/merge")}
+            left_out |= {("GET", "/v1/worktrees"), ("POST", "/v1/worktrees/prune")}
             # Only of a delivery that was given up; it answers as pause does.
             left_out.add(("POST", "/v1/runs/{sel}/redeliver"))
             # Of a browser's own login, over TCP.

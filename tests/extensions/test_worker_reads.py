@@ -24,6 +24,7 @@ READS = {
     "/v1/login": "operator",
     "/v1/logins": "operator",
     "/v1/schedules": "operator",
+    "/v1/worktrees": "operator",
     "/v1/schedules/{sel}": "operator",
     "/v1/agents/stats": "operator",
     "/v1/stats/series": "operator",
@@ -111,8 +112,8 @@ def test_the_operator_reads_all_of_it(tmp_path: Path) -> None:
         run_id = (await home.spawn("hang"))["runId"]
         await home.until_phase(run_id, "running")
         for path in (*(row for row, who in READS.items() if who == "operator"), "/v1/runs"):
-            # It is in no cluster, came by no login, and has no such schedule.
-            if path in {"/v1/cluster", "/v1/login", "/v1/schedules/{sel}"}:
+            # It is in no cluster, came by no login, and has no such schedule and no worktrees.
+            if path in {"/v1/cluster", "/v1/login", "/v1/schedules/{sel}", "/v1/worktrees"}:
                 continue
             status, text = await asyncio.to_thread(asked, home, path, {})
             assert status == 200, (path, text[:200])

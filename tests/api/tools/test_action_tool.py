@@ -177,7 +177,7 @@ def test_a_page_of_long_lines_is_shorter_and_its_cursor_goes_on_behind_it(tmp_pa
         ({"attempt": 7}, "has 1 attempts, no attempt 7"),
         ({"type": "out"}, 'type must be "text"'),
         ({"limit": 10_001}, "limit must be 1 to 10000 for action=log"),
-        ({"since": "noon"}, "since must be a duration"),
+        ({"since": "noon"}, "since must be today, yesterday, a duration"),
         ({"grep": "["}, "grep"),
         ({"stream": "out"}, 'unknown parameter "stream"'),
         ({"summary": True, "grep": "x"}, "grep and summary exclude each other"),

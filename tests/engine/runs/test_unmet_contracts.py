@@ -153,7 +153,7 @@ def test_a_worker_without_a_tool_that_writes_is_not_asked_for_files(
     async def scenario(world: World) -> None:
         error = await refusal(world, verification=FIXED, tools_allow=tools)
         assert "whose worker has no tool that writes" in error.message
-        assert "--allow-tool" in (error.hint or "")
+        assert "(toolsAllow)" in (error.hint or "")
         for more in ("Bash", "Edit", "mcp__files__put"):
             await world.spawn("quick", verification=FIXED, tools_allow=(*tools, more))
 

@@ -1,6 +1,7 @@
 // What is around every page: where one can go, how many need somebody, whether what one sees is so.
 import { useEffect, useState, type ReactNode } from "react";
 import { Link, useLocation } from "wouter";
+import { role } from "../api/login";
 import { useVersion } from "../api/queries";
 import { useKeys } from "../live/keys";
 import { prefer, preferences, switchTheme } from "../live/preferences";
@@ -22,6 +23,7 @@ export function Shell({ children }: { children: ReactNode }) {
   const needs = useTabTitle();
   const version = useVersion().data;
   const { absoluteTimes } = useStore(preferences);
+  const may = useStore(role);
   useKeys({
     ...Object.fromEntries(PAGES.map((page) => [`g ${page.key}`, () => navigate(page.path)])),
     "?": () => openDialog("keys"),
@@ -64,6 +66,7 @@ export function Shell({ children }: { children: ReactNode }) {
               <br />
             </>
           )}
+          {may === "viewer" && <p>You are a viewer: you may look.</p>}
           <button type="button" className="plain" onClick={() => openDialog("keys")}>
             keys <kbd>?</kbd>
           </button>

@@ -57,7 +57,7 @@ T = TypeVar("T")
 DUE_MAX: Final = 20_000
 """Records that wait in memory while the log cannot be written; the store has the others."""
 RETRY_S: Final = 30.0
-"""Between two tries to write what could not be written."""
+"""The pause between two tries to write what could not be written."""
 PAGE: Final = 2_000
 """Events looked at together when the log is brought up to date; a run has eight or more."""
 MARGIN_DAYS: Final = 1

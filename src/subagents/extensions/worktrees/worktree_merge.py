@@ -17,11 +17,11 @@ class Merge(Value, frozen=True):
     """What came of it."""
 
     into: str
-    """The branch."""
+    """The branch that was checked out."""
     commit: str | None
-    """Of that branch, afterwards; None = there are conflicts, and nothing was changed."""
+    """That branch's newest afterwards; None = there are conflicts, and nothing was changed."""
     conflicts: tuple[str, ...] = ()
-    """Files."""
+    """The files that both sides changed."""
     is_new: bool = True
     """The branch did not have it already."""
 

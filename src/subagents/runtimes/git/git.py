@@ -59,7 +59,7 @@ class GitFailed(RuntimeUnavailable):
     """git refused, or did not answer in time; the message is its own."""
 
     status: int | None = None
-    """With which it ended."""
+    """The exit code of git; None = it was not started, or was stopped."""
     answer: str = ""
     """What it printed all the same."""
 
