@@ -166,6 +166,14 @@ def test_an_argument_that_is_too_long_is_refused_with_the_way_out(harness: Harne
 
 
 @pytest.mark.requirement("runtimes:refused-before-start")
+def test_a_variable_that_no_process_can_be_given_is_refused_by_its_name(harness: Harness) -> None:
+    launch = harness.launch("true", env={"LONG": "x" * ARGUMENT_BYTES_MAX})
+    with pytest.raises(UsageError, match="variable LONG is too long or holds a NUL"):
+        asyncio.run(harness.runtime().start(launch))
+    assert not harness.directory().is_claimed
+
+
+@pytest.mark.requirement("runtimes:refused-before-start")
 def test_a_command_line_that_is_too_long_in_all_is_refused(harness: Harness) -> None:
     launch = replace(harness.launch("echo", *(["{task}"] * 100)), task="x" * 100_000)
     with pytest.raises(UsageError, match="longer than this system takes"):

@@ -85,7 +85,10 @@ def test_run_works_where_it_is_called(shared: Home) -> None:
 
 @pytest.mark.requirement("cli:spawn")
 def test_spawn_prints_the_id_alone_and_its_receipt_as_json(shared: Home) -> None:
-    assert shared.spawn("true").startswith("r-")
+    done = shared.ok("spawn", "true")
+    assert done.out.startswith("r-")
+    assert f"{done.out.strip()}: true (command) " in done.err
+    assert f"subagents wait {done.out.strip()}" in done.err
     receipt = shared.ok("spawn", "true", "--label", "receipt", "--json").json
     assert receipt["status"] == "accepted"
     assert str(receipt["childSessionKey"]).startswith("agent:command:subagent:")
