@@ -36,6 +36,8 @@ class Client:
             [sys.executable, "-m", "subagents", "mcp"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            # Of two lines that come at once, no buffer hides the second one from select.
+            bufsize=0,
             stderr=subprocess.DEVNULL,
             env={**environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             cwd=place,
