@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from subagents.domain.agents.agent_stats import Runtime, Stats, Tokens
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.rules.deadlines import next_due_ms, timer_event
 from subagents.domain.run.effects import Effect, FollowUp, Transition
@@ -91,6 +92,26 @@ def a_resolved(**changes: Any) -> Resolved:
         lane_slots=8,
     )
     return replace(base, **changes)
+
+
+def a_record(
+    name: str, *, p50_ms: int = 1000, attempts: int = 10, cost_usd: float | None = None
+) -> Stats:
+    """What became of an agent's attempts, as far as time and cost go."""
+    return Stats(
+        name=name,
+        runs=attempts,
+        attempt_count=attempts,
+        outcomes={},
+        reasons={},
+        success=None,
+        verified=None,
+        took=Runtime(p50_ms=p50_ms, p95_ms=p50_ms),
+        tokens=Tokens(input=None, output=None),
+        tokens_known=0,
+        cost_usd=cost_usd,
+        cost_known=attempts if cost_usd is not None else 0,
+    )
 
 
 def a_contract(on_failure: OnFailure = OnFailure.FAIL) -> Contract:

@@ -5,38 +5,19 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.builders import a_record
 
 from subagents.domain.agents.agent_stats import (
-    Runtime,
-    Stats,
-    Tokens,
     interval,
     measured_cost_tier,
     measured_latency,
 )
 
 
-def record(attempts: int, *, cost_usd: float | None = None, p50_ms: int = 185_000) -> Stats:
-    return Stats(
-        name="a",
-        runs=attempts,
-        attempt_count=attempts,
-        outcomes={},
-        reasons={},
-        success=None,
-        verified=None,
-        took=Runtime(p50_ms=p50_ms, p95_ms=p50_ms),
-        tokens=Tokens(input=None, output=None),
-        tokens_known=0,
-        cost_usd=cost_usd,
-        cost_known=0 if cost_usd is None else attempts,
-    )
-
-
 @pytest.mark.requirement("agents:measured")
 def test_ten_attempts_are_a_measure_of_time_and_fewer_are_none() -> None:
-    assert measured_latency(record(10)) == "3m 5s"
-    assert measured_latency(record(9)) is None
+    assert measured_latency(a_record("a", p50_ms=185_000)) == "3m 5s"
+    assert measured_latency(a_record("a", attempts=9)) is None
     assert measured_latency(None) is None
 
 
@@ -55,8 +36,8 @@ def test_ten_attempts_are_a_measure_of_time_and_fewer_are_none() -> None:
 def test_the_mean_cost_of_ten_attempts_says_the_tier(
     cost_usd: float | None, tier: str | None
 ) -> None:
-    assert measured_cost_tier(record(10, cost_usd=cost_usd)) == tier
-    assert measured_cost_tier(record(9, cost_usd=cost_usd)) is None
+    assert measured_cost_tier(a_record("a", cost_usd=cost_usd)) == tier
+    assert measured_cost_tier(a_record("a", attempts=9, cost_usd=cost_usd)) is None
     assert measured_cost_tier(None) is None
 
 

@@ -1,9 +1,10 @@
 """What doctor finds odd about the cards of agents."""
 
 import pytest
+from tests.builders import a_record
 
 from subagents.config.settings import Agent, AgentSubagents, Capabilities, CostTier, Settings
-from subagents.domain.agents.agent_stats import Runtime, Stats, Tokens
+from subagents.domain.agents.agent_stats import Stats
 from subagents.extensions.doctor.card_oddities import oddities
 
 CARD = Capabilities(tags=("research", "review"), typical_latency="90s")
@@ -15,25 +16,6 @@ def worker(**changes: object) -> Agent:
 
 def told(settings: Settings, *stats: Stats) -> list[tuple[str, str]]:
     return [(each.agent_id, each.text) for each in oddities(settings, stats)]
-
-
-def a_record(
-    name: str, *, p50_ms: int = 1000, attempts: int = 10, cost_usd: float | None = None
-) -> Stats:
-    return Stats(
-        name=name,
-        runs=attempts,
-        attempt_count=attempts,
-        outcomes={},
-        reasons={},
-        success=None,
-        verified=None,
-        took=Runtime(p50_ms=p50_ms, p95_ms=p50_ms),
-        tokens=Tokens(input=None, output=None),
-        tokens_known=0,
-        cost_usd=cost_usd,
-        cost_known=attempts if cost_usd is not None else 0,
-    )
 
 
 @pytest.mark.requirement("doctor:cards")

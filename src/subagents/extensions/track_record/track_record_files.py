@@ -20,6 +20,7 @@ from typing import Final
 import msgspec
 
 from subagents.domain.run.values import RunId, Value, attempt_id
+from subagents.durable_files import sync, write_all
 from subagents.extensions.track_record.track_record import AttemptRecord
 
 READ_BYTES: Final = 1024 * 1024
@@ -153,16 +154,16 @@ class PerformanceFiles:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             sizes = self.sizes()
             for day in sizes.keys() if self._unsynced is None else sizes.keys() & self._unsynced:
-                _sync(self.file(day))
+                sync(self.file(day))
             self._unsynced = set()
             newest = max(sizes, default=None)
             size = 0 if newest is None else sizes[newest]
             mark = _Mark(number=number, day=newest, size=size)
             draft = self._directory / f"{MARK}.new"
             draft.write_bytes(_encoder.encode(mark))
-            _sync(draft)
+            sync(draft)
             draft.replace(self._directory / MARK)
-            _sync(self._directory)
+            sync(self._directory)
 
     def file(self, day: int) -> Path:
         """Where a day's lines are."""
@@ -180,7 +181,7 @@ class PerformanceFiles:
                 return
             if self._unsynced is not None:
                 self._unsynced.add(day)
-            _write(file, b"".join(_encoder.encode(each) + b"\n" for each in new.values()))
+            write_all(file, b"".join(_encoder.encode(each) + b"\n" for each in new.values()))
             known.update(new)
         except OSError:
             # Some lines may be whole, the last one torn: the next look at the file sees to it.
@@ -220,21 +221,6 @@ def _lines(file: int, offset: int) -> tuple[list[bytes], int]:
         return [], offset + len(content)  # the middle of a line that is none of ours
     lines = content[:end].split(b"\n")[:-1]
     return [line for line in lines if len(line) <= LINE_BYTES_MAX], offset + end
-
-
-def _write(file: int, content: bytes) -> None:
-    view = memoryview(content)
-    while view:
-        view = view[os.write(file, view) :]
-
-
-def _sync(path: Path) -> None:
-    """Put a file, or the names in a directory, on the disk."""
-    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def _day_of(name: str) -> int | None:
