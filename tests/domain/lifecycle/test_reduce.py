@@ -72,8 +72,11 @@ from subagents.domain.run.run import SETTLED, MessageKind, Phase, Priority, Stop
 from subagents.domain.run.signals import ResultSeen
 from subagents.domain.run.spec import (
     Abilities,
+    Budget,
     OnDependencyFailure,
     OnFailure,
+    PlanBudget,
+    PlanStep,
     ResolvedAgent,
     RunSpec,
 )
@@ -625,6 +628,19 @@ def test_a_planned_cancel_that_is_taken_back_or_overtaken_never_comes_to_pass() 
     asked = planned(Phase.RUNNING).cancel()
     assert asked.run.control.planned is None
     assert asked.apply(CancelPlanned(at_ms=asked.at_ms, by="web", due_ms=0)).stale
+
+
+@pytest.mark.requirement("map:budget")
+def test_a_step_and_not_what_it_spawned_is_cancelled_when_the_time_of_its_plan_is_over() -> None:
+    plan = PlanBudget(id=RUN, budget=Budget(max_seconds=5))
+    step = Life.begin(resolved=a_resolved(plan=plan, step=PlanStep(plan=RUN, position=0)))
+
+    assert next_due_ms(step.run) == NOW_MS + 5_000
+    step.timer()
+
+    assert step.run.outcome is not None
+    assert step.run.outcome.error == "the time for all runs of the plan is over"
+    assert Life.begin(resolved=a_resolved(plan=plan)).run.planned is None
 
 
 def turn_planned(life: Life) -> Life:

@@ -289,7 +289,7 @@ def test_the_time_of_a_map_is_one_for_all_its_runs(shared: Home) -> None:
         (["--max-cost", "1"], "at most $1.00 together", None),
         (["--max-tokens", "50"], "at most 50 tokens together", None),
         (["--max-cost=2", "--max-tokens=9"], "at most 9 tokens and $2.00 together", None),
-        (["--max-cost", "1", "--max-time", "1m"], "at most $1.00 together", None),
+        (["--max-cost", "1", "--max-time", "1m"], "at most $1.00 and 1m together", None),
         (["--max-runs", "3"], "3 runs; nothing", {"maxRuns": 3}),
         ([], "3 runs; nothing", None),
     ],

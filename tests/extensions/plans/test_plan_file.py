@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from scripts.spawn_flags import FLAGS as KNOWN
 
-from subagents.api.wire.requests import FLAGS
+from subagents.api.wire.requests import FLAGS, PlanLimit
 from subagents.domain.run.spec import Artifact, Contract, RunSpec
 from subagents.errors import NotFound, UsageError
 from subagents.extensions.plans.plan_file import read_plan
@@ -210,7 +210,7 @@ def test_a_plan_can_have_a_budget_of_all_its_runs(tmp_path: Path) -> None:
     text = 'budget = { max_tokens = 500, maxCostUsd = 2.5 }\n[[runs]]\ntask = "x"\n'
     found = read_plan(plan(tmp_path, "p.toml", text))
 
-    assert found.budget == {"maxTokens": 500, "maxCostUsd": 2.5}
+    assert found.budget == PlanLimit(max_tokens=500, max_cost_usd=2.5)
 
 
 @pytest.mark.requirement("budget:plan")

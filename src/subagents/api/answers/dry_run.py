@@ -48,6 +48,7 @@ def dry_run(
         ],
         max_tokens=_together(planned, plan, lambda budget: budget.max_tokens),
         max_cost_usd=_together(planned, plan, lambda budget: budget.max_cost_usd),
+        max_seconds=None if plan is None else plan.max_seconds,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -148,7 +149,7 @@ def plan_budget(limit: wire.PlanLimit | None) -> Budget | None:
     # An empty object limits nothing.
     if limit is None or limit == wire.PlanLimit():
         return None
-    return Budget(max_tokens=limit.max_tokens, max_cost_usd=limit.max_cost_usd)
+    return Budget(**asdict(limit))
 
 
 def environments_of(

@@ -159,6 +159,8 @@ class PlanLimit(Body, frozen=True):
 
     max_tokens: Annotated[int, msgspec.Meta(ge=1, le=TOKENS_MAX)] | None = None
     max_cost_usd: Annotated[float, msgspec.Meta(ge=0.000_001, le=COST_USD_MAX)] | None = None
+    max_seconds: Annotated[float, msgspec.Meta(ge=0.001, le=TIMEOUT_SECONDS_MAX)] | None = None
+    """Counted from the start of the plan; what has not ended by then is cancelled."""
 
 
 Jobs = Annotated[int, msgspec.Meta(ge=1, le=BATCH_RUNS_MAX)]

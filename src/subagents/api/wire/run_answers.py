@@ -927,6 +927,8 @@ class DryRun(WireStruct, frozen=True, kw_only=True):
     bounds them, or some of them report no usage."""
     max_cost_usd: float | None = None
     """The same in US dollars."""
+    max_seconds: float | None = None
+    """The time of the plan, after which what has not ended is cancelled; null = it has none."""
 
 
 class PlanStanding(WireStruct, frozen=True, kw_only=True):

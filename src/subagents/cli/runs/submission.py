@@ -21,7 +21,7 @@ from subagents.errors import (
     SubagentsError,
     UsageError,
 )
-from subagents.text import counted, money, one_line
+from subagents.text import counted, duration, money, one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -226,10 +226,11 @@ def _starts(run: "PlannedRun") -> str:
 
 
 def _most(found: "run_answers.DryRun") -> str:
-    tokens, cost = found.max_tokens, found.max_cost_usd
+    tokens, cost, seconds = found.max_tokens, found.max_cost_usd, found.max_seconds
     words = [
         *([] if tokens is None else [f"{tokens:,} tokens"]),
         *([] if cost is None else [money(cost)]),
+        *([] if seconds is None else [duration(round(seconds * 1000))]),
     ]
     return f", at most {' and '.join(words)} together" if words else ""
 

@@ -68,6 +68,7 @@ from subagents.domain.run.run import (
     AttemptTimes,
     BudgetStop,
     Cancel,
+    Control,
     Decision,
     Lineage,
     Message,
@@ -145,6 +146,7 @@ def _spawned(event: events.Spawned) -> Transition:
         phase=P.WAITING if unsettled or event.approval is not None else P.QUEUED,
         times=RunTimes(created_at_ms=event.at_ms, phase_since_ms=event.at_ms),
         session=RunSession(first_key=event.session_key, continues=event.continues),
+        control=Control(planned=_end_of_plan(event)),
     )
     if event.dependencies:
         # One that is settled already is kept, too: its result may be wanted in the prompt.
@@ -168,6 +170,15 @@ def _spawned(event: events.Spawned) -> Transition:
         asked = announcement.question(run, event.approval)
         step = step._replace(messages=(*step.messages, asked))
     return accounting.report_spending(step) if step.run.is_settled else step
+
+
+def _end_of_plan(event: events.Spawned) -> PlannedCancel | None:
+    """When the time of its plan is over; what a step spawned ends with the step."""
+    step, plan = event.resolved.step, event.resolved.plan
+    if step is None or plan is None or (time_ms := budgets.limit_ms_of(plan.budget)) is None:
+        return None
+    reason = "the time for all runs of the plan is over"
+    return PlannedCancel(by=event.requester, due_ms=event.at_ms + time_ms, reason=reason)
 
 
 def _dependency_settled(run: Run, event: events.DependencySettled) -> Transition:

@@ -51,7 +51,8 @@ class PlanAsked(Value, frozen=True):
 
     name: str | None = None
     budget: Budget | None = None
-    """What all of them, with the runs below them, may use together: tokens and cost."""
+    """What all of them, with the runs below them, may use together: tokens, cost and
+    time."""
     jobs: int | None = None
     """How many of them may have a slot at once; None = as many as their lanes have."""
 

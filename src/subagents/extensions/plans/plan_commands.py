@@ -118,15 +118,6 @@ def begin(
         return submit(client, "/v1/plans", _body(planned, key), to_builtins(brought)), started
 
 
-def end_after(started: Document, seconds: float) -> None:
-    """Have what has not ended of a plan by then cancelled; one that was started before has that."""
-    receipt = read(started, PlanReceipt)
-    if receipt.plan_id is not None and not all(each.repeated for each in receipt.receipts):
-        body = {"after": f"{seconds:.3f}", "reason": "the time for all runs of the plan is over"}
-        with connect() as client:
-            client.post(f"/v1/plans/{segment(receipt.plan_id)}/cancel", body)
-
-
 def show_dry_run(
     planned: "Planned",
     brought: CallerEnvironment,

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Final
 
+from subagents.api.wire.requests import PlanLimit
 from subagents.cli import output
 from subagents.cli.flags import Json, Parameter
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
@@ -86,7 +87,7 @@ def map_(
             hint="subagents map TASK --each -",
             details={"field": "ITEM"},
         )
-    spec, together, seconds = _taken_out(to_spec((task,), flags))
+    spec, together = _taken_out(to_spec((task,), flags))
     all_items = [*items, *(() if each is None else _lines(each))]
     key, spec = spec.idempotency_key, replace(spec, idempotency_key=None)
     planned = Plan(
@@ -100,19 +101,17 @@ def map_(
         return plan_commands.show_dry_run(planned, brought, key=key, said=in_flags(), json=json)
     with in_flags():
         started = plan_commands.begin(planned, brought, key=key)
-    if seconds is not None:
-        plan_commands.end_after(started[0], seconds)
     return plan_commands.follow_plan(*started, detach=detach, json=json)
 
 
-def _taken_out(spec: RunSpec) -> tuple[RunSpec, dict[str, object] | None, float | None]:
-    """The parameters of each run, and what of their budget is for all together; time comes last."""
+def _taken_out(spec: RunSpec) -> tuple[RunSpec, PlanLimit]:
+    """The parameters of each run, and what of their budget is for all together."""
     budget = spec.budget or Budget()
-    tokens, cost, seconds = budget.max_tokens, budget.max_cost_usd, budget.max_seconds
-    each = replace(budget, max_tokens=None, max_cost_usd=None, max_seconds=None)
+    shared = PlanLimit.__struct_fields__
+    together = PlanLimit(**{name: getattr(budget, name) for name in shared})
+    each = replace(budget, **dict.fromkeys(shared))
     spec = replace(spec, budget=None if each == Budget() else each)
-    together: dict[str, object] = {"maxTokens": tokens, "maxCostUsd": cost}
-    return spec, None if tokens is None and cost is None else together, seconds
+    return spec, together
 
 
 def _lines(name: str) -> list[str]:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from msgspec import to_builtins
+
 from subagents.api.wire.decoding import decode
 from subagents.api.wire.requests import FLAGS, PlanLimit, parse_spec
 from subagents.cli import output
@@ -49,14 +51,14 @@ class Plan(NamedTuple):
     name: str = ""
     environments: tuple[dict[str, str], ...] = ()
     """Variables for each of them alone, where any has some."""
-    budget: dict[str, object] | None = None
-    """Of all of them together, with the names of the wire."""
+    budget: PlanLimit = PlanLimit()
+    """Of all of them together."""
     jobs: int | None = None
     """At most so many of them at once; None = as many as their lanes have slots."""
 
     def body(self) -> dict[str, object]:
         """What ``POST /v1/plans`` takes."""
-        rest = {"budget": self.budget, "jobs": self.jobs}
+        rest = {"budget": to_builtins(self.budget) or None, "jobs": self.jobs}
         own = {"stepEnvironments": list(self.environments)} if self.environments else {}
         given = {name: value for name, value in rest.items() if value is not None}
         return {"specs": list(self.specs), "name": self.name, **given, **own}
@@ -89,7 +91,7 @@ def read_plan(file: Path, variables: Mapping[str, str] | None = None) -> Plan:
 def _plan(file: Path, content: object, variables: Mapping[str, str]) -> Plan:
     where = str(file)
     expansion = Expansion(where, None, variables)
-    budget, jobs, name = None, None, file.stem[:PLAN_NAME_CHARS_MAX]
+    budget, jobs, name = PlanLimit(), None, file.stem[:PLAN_NAME_CHARS_MAX]
     if isinstance(content, dict):
         for key in content:
             if key not in (*KEYS, SCHEMA):
@@ -165,14 +167,13 @@ def _environment(content: object, where: str) -> dict[str, str]:
     return given
 
 
-def _budget(content: object, where: str) -> dict[str, object]:
+def _budget(content: object, where: str) -> PlanLimit:
     if not isinstance(content, dict):
         raise UsageError(f"{where}: budget must be a table, not {_shown(content)}")
     try:
-        limit = decode(camel_keys(content), PlanLimit)
+        return decode(camel_keys(content), PlanLimit)
     except UsageError as error:
         raise UsageError(f"{where}: budget: {error.message}") from error
-    return {"maxTokens": limit.max_tokens, "maxCostUsd": limit.max_cost_usd}
 
 
 def _parse(file: Path, text: str) -> object:

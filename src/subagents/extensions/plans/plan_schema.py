@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import inspect
 
-from subagents.api.wire.requests import FLAGS, LISTS
+from subagents.api.wire.requests import FLAGS, LISTS, PlanLimit
 from subagents.config.schema import DRAFT
 from subagents.domain.run.parameter import Parameter, parameters
 from subagents.domain.run.spec import BATCH_RUNS_MAX, PLAN_NAME_CHARS_MAX, RunSpec
@@ -64,7 +64,7 @@ def plan_schema() -> Schema:
     """
     declared = parameters(RunSpec)
     budget = next(each for each in declared if each.name == "budget")
-    shared = [each for each in budget.inner if each.attribute in {"max_tokens", "max_cost_usd"}]
+    shared = [each for each in budget.inner if each.attribute in PlanLimit.__struct_fields__]
     run = _object(declared, {own: flag for flag, own in FLAGS.items()})
     run["properties"] = {**_properties(run), "matrix": MATRIX, "env": ENV}
     runs: Schema = {

@@ -11,7 +11,7 @@ Plan files: start many runs at once, or none (subagents plan run FILE)
 
     # nightly.toml
     name = "nightly"                                        # without it, as the file is called
-    budget = { max_tokens = 500000, max_cost_usd = 2.5 }    # of all runs together; optional
+    budget = { max_cost_usd = 2.5, max_seconds = 3600 }      # of all runs together; optional
     jobs = 4                                                # at most so many at once; optional
 
     [[runs]]
