@@ -81,8 +81,16 @@ def test_rows_are_walked_through_and_a_failure_is_started_again(
     home.wait(*runs)
     page = browsers.at_the_page()
     expect(page.get_by_role("link", name="fails-4").first).to_be_visible()
+    page.clock.install()
     for key in ("j", "j", "r"):
         page.keyboard.press(key)
+    expect(page.get_by_text("will be started again in 5 s").last).to_be_visible()
+    page.keyboard.press("z")
+    page.clock.run_for(6_000)
+    assert len(home.get("/v1/runs")["runs"]) == 2
+
+    page.keyboard.press("r")
+    page.clock.run_for(6_000)
     expect(page.get_by_text("was started again as").last).to_be_visible()
     assert len(home.get("/v1/runs")["runs"]) == 3
 

@@ -215,6 +215,11 @@ def test_a_viewers_page_reads_and_changes_nothing(home: LiveHome, browsers: Brow
     viewer, operator = browsers.logged_in("viewer"), browsers.logged_in()
     assert viewer.evaluate(CALL, ["GET", f"/v1/runs/{run}", {}]) == 200
     assert viewer.evaluate(OWN_WRITE, f"/v1/runs/{run}/cancel") == 403
+    viewer.goto(browsers.address("viewer"))
+    expect(viewer.get_by_text("You are a viewer")).to_be_visible()
+    for key in ("j", "Backspace"):
+        viewer.keyboard.press(key)
+    expect(viewer.get_by_text("Nothing was done: you are a viewer").last).to_be_visible()
     assert home.row(run)["phase"] == "running"
     assert operator.evaluate(OWN_WRITE, f"/v1/runs/{run}/cancel") == 200
 

@@ -1,9 +1,10 @@
 // What somebody can do with a run. Each one says at once that it is under way, and what came of it.
 import { get, post, Problem, remove, runPath } from "./client";
+import { role } from "./login";
 import type { Message, RunRow, RunStatus, SpawnReceipt, WorkerRequest } from "./types";
 import { touched } from "../live/live";
 import { Store } from "../live/store";
-import { toldDone, toldFailed, toldPlanned } from "../live/toasts";
+import { GRACE_MS, toldDone, toldFailed, toldPlanned } from "../live/toasts";
 import { counted } from "../text/amounts";
 import { plain } from "../text/marks";
 
@@ -16,8 +17,16 @@ function mark(runId: string, word: string | null): void {
   underWay.update(({ [runId]: _, ...rest }) => (word === null ? rest : { ...rest, [runId]: word }));
 }
 
+/** Whether this browser may change something. A viewer has no buttons for it, but has keys. */
+function mayAct(): boolean {
+  if (role.get() !== "viewer") return true;
+  toldFailed("Nothing was done: you are a viewer", "A viewer may look, and change nothing");
+  return false;
+}
+
 /** Do it, with a word in the row until it is done; true = it was. */
 async function doing(run: Named, word: string, act: () => Promise<unknown>): Promise<boolean> {
+  if (!mayAct()) return false;
   mark(run.runId, `${word} …`);
   try {
     await act();
@@ -37,10 +46,11 @@ export function reason(error: unknown): string {
 }
 
 /** Time to think better of a cancel or an interrupt. The daemon keeps it, also when this page is closed. */
-export const GRACE = "5s";
+export const GRACE = `${GRACE_MS / 1000}s`;
 
 /** Plan its end in five seconds, and say how many runs below end with it. */
 export async function cancel(run: Named): Promise<void> {
+  if (!mayAct()) return;
   const below = await activeBelow(run.runId);
   const others = below === 0 ? "" : ` and ${counted(below, "run")} below it`;
   const isPlanned = await doing(run, "cancelling", () => post(runPath(run.runId, "cancel"), { after: GRACE }));
@@ -96,6 +106,23 @@ export async function retry(run: Named): Promise<string | null> {
   return runId;
 }
 
+/** Start them again in five seconds: a key that is pressed by mistake spends nothing. Only this page
+ * knows of it, so nothing is started when it is closed before.
+ */
+export function retrySoon(runs: readonly Named[], then: (runId: string) => void = () => {}): void {
+  if (!mayAct()) return;
+  const begin = async (run: Named) => {
+    const started = await retry(run);
+    if (started !== null) then(started);
+  };
+  const timer = setTimeout(() => void Promise.all(runs.map(begin)), GRACE_MS);
+  toldPlanned(`${named(runs, "run")} will be started again in 5 s`, "Leave it", () => clearTimeout(timer));
+}
+
+function named(runs: readonly Named[], noun: string): string {
+  return runs.length === 1 ? plain(runs[0]?.label ?? "") : counted(runs.length, noun);
+}
+
 export function redeliver(run: Named): Promise<boolean> {
   return doing(run, "delivering again", () => post(runPath(run.runId, "redeliver")));
 }
@@ -105,8 +132,7 @@ export async function markRead(runs: readonly Named[]): Promise<void> {
   const done = await Promise.all(runs.map((run) => doing(run, "marking as read", () => post(runPath(run.runId, "dismiss")))));
   const marked = runs.filter((_, at) => done[at]);
   if (marked.length === 0) return;
-  const what = marked.length === 1 ? plain(marked[0]?.label ?? "") : counted(marked.length, "result");
-  toldDone(`Marked ${what} as read`, () => void Promise.all(marked.map(markUnread)));
+  toldDone(`Marked ${named(marked, "result")} as read`, () => void Promise.all(marked.map(markUnread)));
 }
 
 function markUnread(run: Named): Promise<boolean> {
@@ -115,6 +141,7 @@ function markUnread(run: Named): Promise<boolean> {
 
 /** Take a message in the name of the session that it is for, which does not get it then. */
 export async function takeFor(message: Message): Promise<void> {
+  if (!mayAct()) return;
   try {
     await post("/v1/inbox/ack", { messageIds: [message.id] });
   } catch (error) {
@@ -144,6 +171,7 @@ export async function answer(
   response: string,
   decision: Decision,
 ): Promise<boolean> {
+  if (!mayAct()) return false;
   try {
     const found = await post<WorkerRequest>(`/v1/requests/${encodeURIComponent(requestId)}/respond`, {
       response,

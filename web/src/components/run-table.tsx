@@ -1,6 +1,6 @@
 // Rows of the table of runs.
 import { Link, useLocation } from "wouter";
-import { cancel, markRead, retry } from "../api/actions";
+import { cancel, markRead, retrySoon } from "../api/actions";
 import type { RunRow } from "../api/types";
 import { plain } from "../text/marks";
 import { isEnded } from "../text/states";
@@ -72,7 +72,7 @@ export function RunTableRow({ refOf, index, run, level, isOpen, isChosen, byEnd,
     Space: () => openPeek(run),
     v: () => onChoose(run),
     x: () => void markRead([run]),
-    r: () => void retry(run),
+    r: () => retrySoon([run]),
     y: () => void copy(run.runId),
     Backspace: () => void cancel(run),
     ArrowRight: () => has && !isOpen && onToggle(run),

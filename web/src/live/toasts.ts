@@ -17,7 +17,8 @@ export const announcement = new Store<string>("");
 
 const DONE_MS = 8_000;
 const FAILED_MS = 20_000;
-const GRACE_MS = 5_000;
+/** How long somebody can think better of a cancel, an interrupt or a retry by a key. */
+export const GRACE_MS = 5_000;
 let number = 0;
 
 export function dismiss(id: number): void {

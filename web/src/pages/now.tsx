@@ -1,7 +1,7 @@
 // The home page: who needs somebody, what goes on, what waits and for what, what just ended.
 import { memo, useMemo, useState } from "react";
 import { Link } from "wouter";
-import { cancel, markRead, redeliver, retry } from "../api/actions";
+import { cancel, markRead, redeliver, retry, retrySoon } from "../api/actions";
 import { NOW_ROWS, useAttention, useEnded, useFailed, useVersion, useWaiting, useWorking } from "../api/queries";
 import type { Attention, AttentionItem, RunPage, RunRow } from "../api/types";
 import { Act } from "../components/act";
@@ -141,7 +141,7 @@ const NeedLine = memo(function NeedLine({ group, rows, isFirst }: NeedProps) {
   const row = useRow(`${item.kind}/${item.runId}`, isFirst, {
     Enter: () => document.getElementById(`need-${item.runId}`)?.click(),
     o: () => document.getElementById(`need-${item.runId}`)?.click(),
-    r: again,
+    r: () => (isUndelivered ? again() : retrySoon(group)),
     x: settle,
   });
   return (
@@ -336,5 +336,5 @@ function JustEnded({ page }: { page: RunPage }) {
 }
 
 const EndedLine = memo(function EndedLine({ run }: { run: RunRow }) {
-  return <RunLine run={run} isFirst={false} keys={{ r: () => void retry(run) }} />;
+  return <RunLine run={run} isFirst={false} keys={{ r: () => retrySoon([run]) }} />;
 });

@@ -223,13 +223,11 @@ function Parameters({ run }: { run: RunDetail }) {
       <Facts
         facts={[
           ["directory", <Said key="directory" text={run.directory} mono />],
-          ["lane", text(resolved["lane"])],
           ["place", text(resolved["place"])],
-          ["node", plain(run.attempts.at(-1)?.node ?? "")],
+          ["machine", plain(run.attempts.at(-1)?.node ?? "")],
           ["retries", run.attemptsMax > 1 ? `${run.retriesUsed} of ${run.attemptsMax - 1} used` : "none"],
           ["budget", run.budget?.text ?? "none"],
           ["tags", plain(run.tags.join(", "))],
-          ["session", <Said key="session" text={run.sessionKey} mono />],
           ["plan", run.planId && <Link key="plan" href={`/plans/${run.planId}`}>{run.planId}</Link>],
           ["repeats", run.retryFrom && <Link key="from" href={runAt(run.retryFrom)}>{run.retryFrom}</Link>],
           ["continues", run.continues && <Link key="on" href={runAt(run.continues)}>{run.continues}</Link>],

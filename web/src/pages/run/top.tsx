@@ -1,7 +1,7 @@
 // The head of a run's page: state, the sentence of why, the numbers, and what can be done.
 import { useState } from "react";
 import { useLocation } from "wouter";
-import { cancel, interrupt, keep, markRead, pause, redeliver, resume, retry, send, steer } from "../../api/actions";
+import { cancel, interrupt, keep, markRead, pause, redeliver, resume, retry, retrySoon, send, steer } from "../../api/actions";
 import { useRunStatus } from "../../api/queries";
 import type { RunDetail } from "../../api/types";
 import { Act, ForOperators, useWhyNot } from "../../components/act";
@@ -139,7 +139,7 @@ function Actions({ run }: { run: RunDetail }) {
   useKeys({
     ...(run.pendingRequestCount > 0 ? { a: answerNow } : {}),
     ...(ended
-      ? { r: () => void again(), n: goOn, x: () => void markRead([run]) }
+      ? { r: () => retrySoon([run], (id) => navigate(runAt(id))), n: goOn, x: () => void markRead([run]) }
       : { s: steerNow, i: () => void interrupt(run), p: togglePause, Backspace: () => void cancel(run) }),
   });
   return (
