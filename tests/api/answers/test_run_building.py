@@ -89,7 +89,7 @@ def test_a_row_has_every_name_of_the_contract_and_times_as_iso_8601() -> None:
         *("latestProgress", "usage", "createdAt", "startedAt", "endedAt", "phaseSinceAt", "why"),
         *("task", "tags", "subtreeUsage", "vacuous", "directory", "model", "planId", "planName"),
         *("wait", "lastSignAt", "claim", "verdict", "budget", "chargedTo", "readAt"),
-        *("requesterRun", "below", "cancelAt", "interruptAt", "state", "tookMs"),
+        *("requesterRun", "retryFrom", "below", "cancelAt", "interruptAt", "state", "tookMs"),
     }
     assert (row["state"], row["tookMs"]) == ("ok", 1000)
     assert row["createdAt"] == "1970-01-01T00:00:01.000Z"

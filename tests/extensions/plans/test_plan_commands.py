@@ -52,6 +52,9 @@ def test_a_plan_ends_with_a_summary_and_what_failed_is_retried_by_its_name(share
     assert refused.code == 1
     assert "nothing to retry" in refused.err
     assert "2 retried" in shared.ok("show", "plan:last").out
+    shared.ok("run", "true", "--label", "beside")
+    both = shared.ok("wait", "plan:release", "beside", "--json").rows("completed")
+    assert len(both) == 4
 
 
 @pytest.mark.requirement("cli:plan", "cli:version-skew")

@@ -359,6 +359,8 @@ class RunRow(RunHead, frozen=True, kw_only=True):
     """The plan's name."""
     requester_run: str | None = None
     """The run that spawned it; null for a top-level session's."""
+    retry_from: str | None = None
+    """The run whose parameters it repeats."""
     below: BelowCounts | None = None
     """The runs below it, by state; only in lists of roots, null = there are none."""
 
@@ -509,8 +511,6 @@ class RunDetail(RunRow, frozen=True, kw_only=True):
     """What they came to; values of the agent's `env` are hidden."""
     attempts: list[Attempt] = []
     """All of them, the oldest first."""
-    retry_from: str | None = None
-    """The run whose parameters it repeats."""
     continues: str | None = None
     """The run whose session it continues."""
     continued_by: str | None = None

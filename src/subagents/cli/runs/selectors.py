@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PAGE: Final = 1000
 TREE: Final = "tree:"
+PLAN: Final = "plan:"
 PHASES_AT_WORK: Final = (
     "waiting", "queued", "spawning", "running", "ending", "verifying", "retry_wait",
 )  # fmt: skip
@@ -92,7 +93,7 @@ _SEVERAL: Final[Mapping[str, tuple[str, str, Callable[[str], str]]]] = {
     TREE: ("tree", "RUN", str),
     "state:": ("state", "NAME,…", states),
     "phase:": ("phase", "NAME,…", phases),
-    "plan:": ("plan", "NAME", str),
+    PLAN: ("plan", "NAME", str),
     "tag:": ("tag", "NAME", str),
     "dir:": ("directory", "DIR", directory),
 }
@@ -136,10 +137,12 @@ def expand(client: Client, selectors: Sequence[str]) -> list[str]:
         if not selector.strip():
             raise UsageError("name the run by id, prefix, label or `last`")
         if is_several(selector):
-            matched = [row.run_id for row in rows(client, selector)]
+            matched = rows(client, selector)
             if not matched:
                 raise NotFound(f"no run matches {selector}", hint="see: subagents list")
-            found += matched
+            # Of a plan the newest run of each step counts.
+            over = {row.retry_from for row in matched} if selector.startswith(PLAN) else set()
+            found += [row.run_id for row in matched if row.run_id not in over]
         else:
             found.append(selector)
     return list(dict.fromkeys(found))
