@@ -3,8 +3,8 @@
     python -m scripts.handshake_answers [--check]
 
 starts a daemon in a home of its own, asks it in both eras of the protocol, and writes the answers
-to ``src/subagents/cli/bridge/handshake_answers.jsonl``: one ``{"NAME":ANSWER}`` in each line. With
-``--check`` it changes nothing and exits with 1 when the file is out of date.
+to ``handshake_answers.jsonl`` of ``extensions/mcp/bridge``: one ``{"NAME":ANSWER}`` in each line.
+With ``--check`` it changes nothing and exits with 1 when the file is out of date.
 """
 
 import os
@@ -16,14 +16,14 @@ from typing import Any, Final
 
 import msgspec
 
-from subagents.api.mcp import mcp_message
-from subagents.api.mcp.mcp_methods import DELEGATE
-from subagents.cli.bridge import handshake
-from subagents.cli.bridge.bridge_rpc import messages
 from subagents.client.client import Client
 from subagents.client.daemon_start import ensure_daemon
 from subagents.client.transport import Connection, request
 from subagents.config.paths import Paths
+from subagents.extensions.mcp import mcp_message
+from subagents.extensions.mcp.bridge import handshake
+from subagents.extensions.mcp.bridge.bridge_rpc import messages
+from subagents.extensions.mcp.mcp_methods import DELEGATE
 
 FILE: Final = Path(handshake.__file__).with_name(handshake.RECORDED)
 LEGACY: Final = list(mcp_message.LEGACY)

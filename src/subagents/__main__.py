@@ -15,7 +15,7 @@ def main() -> int:
     words = sys.argv[1:]
     # `mcp install` and the like are commands of their own.
     if words[:1] == ["mcp"] and (len(words) == 1 or _is_option(words[1])):
-        from subagents.cli.bridge.mcp_front import serve  # noqa: PLC0415
+        from subagents.extensions.mcp.bridge.mcp_front import serve  # noqa: PLC0415
 
         return serve(words[1:])
     from subagents.cli.main import main as run  # noqa: PLC0415

@@ -25,6 +25,7 @@ OWN: Final = (
         "plans",
         "schedules",
         "worktrees",
+        "mcp",
         "mcp_tasks",
         "acp",
         "claude",
@@ -44,6 +45,7 @@ Hook: TypeAlias = Literal[
     "detectors",
     "plan_files",
     "parts",
+    "endpoints",
     "mcp",
     "middleware",
     "listeners",
@@ -68,6 +70,8 @@ class Command(NamedTuple):
     summary: str
     spawns: bool = False
     """Its words may be a command with flags of its own: ``--jq`` and ``--format`` are not ours."""
+    reads_itself: bool = False
+    """Its function is called with all words behind its name; only ``--help`` is ours."""
     is_everyday: bool = False
     """The overview shows it; of a group, one line for all. The others: ``subagents help all``."""
 
@@ -116,9 +120,11 @@ class Extension(NamedTuple):
     """
     parts: str = ""
     """``(Engine) → Part``: what is done beside the engine's own parts (``engine.engine.Part``)."""
+    endpoints: str = ""
+    """``(Services) → Sequence[Endpoint]``: paths that speak protocols of their own."""
     mcp: str = ""
     """``(Services, Mapping[str, Method]) → Mapping[str, Method]``: methods of ``/mcp``, new ones or
-    in place of those given, which are the core's with what extensions before this one made of them.
+    in place of those given, which are ours with what extensions before this one made of them.
     """
     middleware: str = ""
     """``(Services, Unserved) → Sequence[Middleware]``: what stands around every call."""

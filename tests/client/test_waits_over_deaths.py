@@ -21,10 +21,6 @@ from tests.client.turned_clock import (
 from tests.simulation.virtual_loop import VirtualLoop
 
 from subagents.api.wire.run_answers import RunStatus
-from subagents.cli.bridge import bridge as bridge_module
-from subagents.cli.bridge import daemon_link
-from subagents.cli.bridge.bridge import Bridge
-from subagents.cli.bridge.bridge_rpc import Call
 from subagents.cli.runs import attach, follow
 from subagents.cli.show import events_command, log_command
 from subagents.client import client as client_module
@@ -36,6 +32,10 @@ from subagents.client.run_handle import RunHandle
 from subagents.client.transport import RECONNECT_S, Absence, Gone, NotHttp, Silent
 from subagents.client.worker_calls import WorkerCalls
 from subagents.errors import DaemonUnreachable, NotFound, StoreUnavailable, Unavailable
+from subagents.extensions.mcp.bridge import bridge as bridge_module
+from subagents.extensions.mcp.bridge import daemon_link
+from subagents.extensions.mcp.bridge.bridge import Bridge
+from subagents.extensions.mcp.bridge.bridge_rpc import Call
 
 ENDED = {
     "completed": [],

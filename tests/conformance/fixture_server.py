@@ -21,10 +21,11 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from subagents.api.mcp import mcp_message
-from subagents.api.mcp.mcp_calls import ToolParams
-from subagents.api.mcp.mcp_exchange import Exchange
-from subagents.api.mcp.mcp_message import (
+from subagents.errors import NotFound
+from subagents.extensions.mcp import mcp_message
+from subagents.extensions.mcp.mcp_calls import ToolParams
+from subagents.extensions.mcp.mcp_exchange import Exchange
+from subagents.extensions.mcp.mcp_message import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     MISSING_CAPABILITY,
@@ -33,9 +34,8 @@ from subagents.api.mcp.mcp_message import (
     Refused,
     RpcError,
 )
-from subagents.api.mcp.mcp_reply import Reply, answer
-from subagents.api.mcp.mcp_server import Era, McpRequest, McpServer, Method, error_message
-from subagents.errors import NotFound
+from subagents.extensions.mcp.mcp_reply import Reply, answer
+from subagents.extensions.mcp.mcp_server import Era, McpRequest, McpServer, Method, error_message
 from subagents.extensions.mcp_tasks.task_extension import EXTENSION, Task, TaskStatus, task_methods
 
 TTL_MS = 300_000

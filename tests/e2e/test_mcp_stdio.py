@@ -300,7 +300,7 @@ def test_a_cancelled_call_is_not_answered_and_the_others_are(tmp_path: Path) -> 
 
 PATIENT = """
 from subagents.__main__ import main
-from subagents.cli.bridge import bridge
+from subagents.extensions.mcp.bridge import bridge
 bridge.END_GRACE_S = 600.0
 main()
 """
@@ -384,7 +384,7 @@ def test_it_imports_nothing_heavy_and_little_else(tmp_path: Path) -> None:
         code = (
             "import sys; from subagents.cli.main import main; main(['mcp']);"
             # A thread imports it while the first lines are answered, and is somewhere by now.
-            "import subagents.cli.bridge.mcp_command;"
+            "import subagents.extensions.mcp.bridge.mcp_command;"
             "heavy = {'mcp', 'mcp_types', 'starlette', 'asyncio', 'pydantic', 'http'};"
             "sys.exit(', '.join(heavy & set(sys.modules)) or 0 if len(sys.modules) < 185"
             " else f'{len(sys.modules)} modules')"

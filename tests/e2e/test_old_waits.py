@@ -16,7 +16,6 @@ from tests.e2e.bridge_client import PROGRAM, bridge, completed, environment
 from tests.e2e.live_home import LiveHome, live_home, until
 
 from subagents import Orchestrator, Subagents
-from subagents.cli.bridge.daemon_link import SILENCE_S
 from subagents.cli.connection import POLL_S
 from subagents.client.client import TIMEOUT_S
 from subagents.client.daemon_start import START_TIMEOUT_S
@@ -24,6 +23,7 @@ from subagents.client.orchestrator import EVENTS_WAIT_S
 from subagents.client.run_handle import LOG_WAIT_S
 from subagents.client.transport import RECONNECT_S
 from subagents.errors import DaemonUnreachable
+from subagents.extensions.mcp.bridge.daemon_link import SILENCE_S
 
 OLD_S: Final = 5 + max(
     RECONNECT_S,

@@ -24,11 +24,6 @@ from uvicorn.server import ServerState
 
 from subagents.api.server.app import create_app, parts
 from subagents.api.tools.repeatable import may_repeat
-from subagents.cli.bridge import caller_limits
-from subagents.cli.bridge.bridge import Bridge
-from subagents.cli.bridge.daemon_link import Daemon
-from subagents.cli.bridge.handshake import Handshake, parsed, recorded
-from subagents.cli.bridge.mcp_front import Front
 from subagents.cli.command_table import commands, is_only_group, target_of
 from subagents.cli.parser import parse
 from subagents.cli.runs.spawn_flags import CHECKS, checks
@@ -39,6 +34,11 @@ from subagents.extensions.codex.codex_sandbox import CAPABILITY, TURN, ceiling_o
 from subagents.extensions.install import claude_hook
 from subagents.extensions.install.agent_programs import NAMES, agent_program
 from subagents.extensions.install.claude_permission import with_rule
+from subagents.extensions.mcp.bridge import caller_limits
+from subagents.extensions.mcp.bridge.bridge import Bridge
+from subagents.extensions.mcp.bridge.daemon_link import Daemon
+from subagents.extensions.mcp.bridge.handshake import Handshake, parsed, recorded
+from subagents.extensions.mcp.bridge.mcp_front import Front
 from subagents.extensions.supervisor import bounded_lines, supervisor_messages
 from subagents.extensions.web.tcp_protocol import BoundedProtocol
 
@@ -74,7 +74,8 @@ class Served:
         return self.loop.run_until_complete(self._call(method, target, headers, body))
 
     def close(self) -> None:
-        self.loop.run_until_complete(self.app.state.mcp.stop())
+        for each in self.app.state.endpoints:
+            self.loop.run_until_complete(each.stop())
         self.loop.run_until_complete(self.services.engine.stop())
         self.loop.close()
         self.place.cleanup()

@@ -57,9 +57,7 @@ CORE: Final = {
         Command("down", "setup.daemon_commands:down", "Stop the daemon; workers keep running"),
         Command("serve", "serving:serve", "Run the daemon in the foreground"),
     ),
-    "Called by agent programs": (
-        Command("mcp", "bridge.mcp_command:mcp", "Serve MCP on stdin and stdout"),
-    ),
+    "Called by agent programs": (),
     "Called by workers": (
         Command("report", "workers.worker_commands:report", "Report that the task is complete"),
         Command("progress", "workers.worker_commands:progress", "Report progress"),
@@ -68,10 +66,8 @@ CORE: Final = {
         Command("worker", "workers.worker_commands:worker", "Run a Python function as a worker"),
     ),
 }
-"""The core's, by their heading in the overview; their functions are below ``subagents.cli``."""
-CORE_PARENTS: Final = {"mcp": "Serve MCP on stdin and stdout, and register with MCP clients"}
-BEFORE_PARSER: Final = "mcp"
-"""The command that every session of every client starts; it reads its few words itself."""
+"""The core's, by their heading in the overview; their functions are below ``subagents.cli``. Of a
+heading without any all rows are extensions'."""
 ALIASES: Final = {"logs": "log", "ls": "list", "ps": "list"}
 """Words that people type who know docker, kubectl or a shell."""
 MEANT: Final = {
@@ -124,7 +120,7 @@ def groups() -> Mapping[str, tuple[Command, ...]]:
 def parents() -> Mapping[str, str]:
     """First words of several commands, and what those are about."""
     more = (each.parents for each in extension.found().used)
-    return {**CORE_PARENTS, **{name: text for each in more for name, text in each.items()}}
+    return {name: text for each in more for name, text in each.items()}
 
 
 def commands() -> list[Command]:
@@ -134,12 +130,13 @@ def commands() -> list[Command]:
 
 def is_group(name: str) -> bool:
     """Whether ``name`` is the first word of several commands."""
-    return name in (CORE_PARENTS if name in _core() else parents())
+    return name not in _core() and name in parents()
 
 
 def is_only_group(name: str) -> bool:
     """Whether it does nothing by itself that the parser would have to read."""
-    return is_group(name) and (name == BEFORE_PARSER or command_of(name) is None)
+    row = command_of(name)
+    return is_group(name) and (row is None or row.reads_itself)
 
 
 def below(parent: str) -> list[str]:
@@ -158,8 +155,7 @@ def current(words: list[str]) -> tuple[list[str], str]:
     """The words with the present name of a command that was renamed, and what says so."""
     first = words[0] if words else ""
     # Of a command of the core none of an extension's is another name.
-    is_core = first in _core() or first in CORE_PARENTS
-    known = RENAMED if is_core or first in RENAMED else renamed()
+    known = RENAMED if first in _core() or first in RENAMED else renamed()
     for count in (2, 1):
         name = " ".join(words[:count])
         if name in known:
@@ -190,7 +186,7 @@ def named(words: list[str]) -> str:
     candidates = (" ".join([*first, *words[1:2]]), *first)
     for name in candidates:
         # Extensions add no second word to a command of the core alone: they need not be read.
-        if name in _core() and name not in CORE_PARENTS:
+        if name in _core():
             return name
     known = {each.name for each in commands()} | {*parents()}
     return next((name for name in candidates if name in known), "")

@@ -10,7 +10,6 @@ from itertools import takewhile
 from typing import Final
 
 from subagents.cli.command_table import (
-    BEFORE_PARSER,
     MEANT,
     below,
     command_of,
@@ -133,12 +132,12 @@ def _dispatch(arguments: list[str]) -> int:
             sys.stdout.write(overview_of_all())
         case ["--version" | "-V"]:
             sys.stdout.write(f"subagents {__version__}\n")
-        case [word, *rest] if word == BEFORE_PARSER and (
-            not rest or rest[0] not in {*HELP_FLAGS, *below(word)}
+        case [word, *rest] if (
+            (row := command_of(word)) is not None
+            and row.reads_itself
+            and (not rest or rest[0] not in {*HELP_FLAGS, *below(word)})
         ):
-            from subagents.cli.bridge.mcp_front import serve  # noqa: PLC0415
-
-            return serve(rest)
+            return target_of(row)(rest) or EXIT_OK
         case [name] | [name, "--help" | "-h" | "--help-all"] | ["help", name] if is_only_group(
             name
         ):

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 from tests.api.home_daemon import Home
-from tests.api.mcp.mcp_clients import DESK, Wire, play
+from tests.extensions.mcp.mcp_clients import DESK, Wire, play
 
 from subagents.api.answers.waking import NOT_WOKEN, Waker, wake
 from subagents.domain.run.values import SessionKey

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.api.home_daemon import Document, Home, serving, until
-from tests.api.mcp.mcp_clients import Wire
+from tests.extensions.mcp.mcp_clients import Wire
 
 from subagents.api.tools import worker_tools as worker
 from subagents.api.tools.tool import Audience

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.api.home_daemon import Home
-from tests.api.mcp.mcp_clients import Wire, play
+from tests.extensions.mcp.mcp_clients import Wire, play
 
 from subagents.domain.run.access import AccessLevel
 from subagents.domain.run.values import RunId

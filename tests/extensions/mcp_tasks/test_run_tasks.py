@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.api.home_daemon import Home, serving
-from tests.api.mcp.mcp_clients import (
+from tests.api.tools.tool_callers import CONFIG
+from tests.extensions.mcp.mcp_clients import (
     DESK,
     Wire,
     play,
@@ -17,7 +18,6 @@ from tests.api.mcp.mcp_clients import (
     text_of,
     until_consumed,
 )
-from tests.api.tools.tool_callers import CONFIG
 
 from subagents.domain.run.run import Decision, Phase
 from subagents.domain.run.values import RunId, SessionKey

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.api.home_daemon import Home
-from tests.api.mcp.mcp_clients import (
+from tests.extensions.mcp.mcp_clients import (
     TASKS,
     Wire,
     connected,

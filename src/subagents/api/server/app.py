@@ -7,7 +7,7 @@ import contextlib
 import logging
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Final
+from typing import Final, Protocol
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -18,10 +18,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, ExceptionHandler, Message, Receive, Scope, Send
 
 from subagents import extension
-from subagents.api.calls.auth import MCP_PATH, note_if_refused
+from subagents.api.calls.auth import note_if_refused
 from subagents.api.calls.call import problem, status_of
 from subagents.api.calls.services import Services
-from subagents.api.mcp.mcp_endpoint import McpEndpoint, refusal
 from subagents.api.server import openapi
 from subagents.errors import (
     Elsewhere,
@@ -41,6 +40,24 @@ _OF_THIS_PROCESS: Final = frozenset({"/healthz", "/readyz", "/metrics", "/versio
 _SPAWNS: Final = frozenset({"/v1/runs", "/v1/plans"})
 
 
+class Endpoint(Protocol):
+    """A path that speaks a protocol of its own, and says in it what went wrong."""
+
+    path: str
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one call, as ASGI has it."""
+        ...
+
+    def refusal(self, request: Request, error: SubagentsError, body: bytes) -> Response:
+        """The answer to a call that no node of the cluster could serve."""
+        ...
+
+    async def stop(self) -> None:
+        """End what is left of the calls under way. Idempotent."""
+        ...
+
+
 def parts() -> Sequence[ModuleType]:
     """The modules of all routes: the core's and those of extensions."""
     return (*openapi.CORE, openapi, *extension.route_modules())
@@ -54,7 +71,8 @@ def create_app(services: Services) -> Starlette:
         ClientDisconnect: abandoned,
         Exception: broken,
     }
-    mcp = McpEndpoint(services)
+    found = extension.made("endpoints", services)
+    endpoints: list[Endpoint] = [each for _, some in found for each in some]
     # Another node's answer has been checked there: so what forwards stands outside our own check.
     made = extension.made("middleware", services, unserved)
     more = [each for _, found in made for each in found]
@@ -62,7 +80,7 @@ def create_app(services: Services) -> Starlette:
     app = Starlette(
         # They are tried in turn, and agents call more often than all other clients.
         routes=[
-            Route(MCP_PATH, mcp),
+            *(Route(each.path, each) for each in endpoints),
             *(route for part in parts() for route in part.ROUTES),
         ],
         exception_handlers=handlers,
@@ -70,7 +88,7 @@ def create_app(services: Services) -> Starlette:
     )
     app.router.redirect_slashes = False
     app.state.services = services
-    app.state.mcp = mcp
+    app.state.endpoints = endpoints
     return app
 
 
@@ -139,8 +157,11 @@ async def refused(request: Request, error: Exception) -> Response:
 
 def unserved(request: Request, error: SubagentsError, body: bytes) -> Response:
     """The same for a call that no node of the cluster could answer."""
-    path = request.scope["path"]
-    return refusal(request, error, body) if path == MCP_PATH else _refusal(request, error)
+    endpoints: list[Endpoint] = request.app.state.endpoints
+    for each in endpoints:
+        if request.scope["path"] == each.path:
+            return each.refusal(request, error, body)
+    return _refusal(request, error)
 
 
 def _refusal(request: Request, error: SubagentsError) -> Response:

@@ -23,7 +23,6 @@ from subagents import extension
 from subagents.api.calls.accepting import stop_accepting
 from subagents.api.calls.auth import CONNECTION, Connection, peer_uid
 from subagents.api.calls.services import Services
-from subagents.api.mcp.mcp_endpoint import McpEndpoint
 from subagents.api.server import service_notices
 from subagents.api.server.app import create_app
 from subagents.api.server.daemon_log import writing_log
@@ -125,7 +124,6 @@ async def _serve_all(
     # A listener that is made later is closed, as this one, only after its server.
     with listening(paths.socket) as unix, contextlib.ExitStack() as later:
         app = create_app(services)
-        mcp: McpEndpoint = app.state.mcp
         lag = LoopLag(app, services.loop_lag_s)
         later.callback(lag.stop)
         services.engine.ledger.on_commit(lag.on_commit)
@@ -150,7 +148,8 @@ async def _serve_all(
                     when_ready()
                     await servers.until_one_ends()
         finally:
-            await mcp.stop()
+            for each in app.state.endpoints:
+                await each.stop()
     await services.refusals.flush()
 
 

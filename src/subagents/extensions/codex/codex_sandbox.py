@@ -11,9 +11,9 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from subagents.api.calls.services import Services
-from subagents.api.mcp.mcp_message import Document
-from subagents.api.mcp.mcp_server import McpRequest, Method, declaring
 from subagents.domain.run.access import AccessLevel, Ceiling
+from subagents.extensions.mcp.mcp_message import Document
+from subagents.extensions.mcp.mcp_server import McpRequest, Method, declaring
 
 CAPABILITY: Final = "codex/sandbox-state-meta"
 TURN: Final = "x-codex-turn-metadata"

@@ -14,16 +14,6 @@ from subagents.api.answers import run_questions
 from subagents.api.calls.auth import note_refusal
 from subagents.api.calls.call import require_own
 from subagents.api.calls.services import Services
-from subagents.api.mcp.mcp_calls import (
-    ToolParams,
-    answer_of,
-    handed_over,
-    offered_meta,
-    tool_result,
-)
-from subagents.api.mcp.mcp_exchange import Exchange
-from subagents.api.mcp.mcp_message import INVALID_PARAMS, Document, RpcError
-from subagents.api.mcp.mcp_server import McpRequest, Method, declaring
 from subagents.api.tools.tool import Answer
 from subagents.api.wire.requests import RespondBody
 from subagents.config.settings import Retention
@@ -31,6 +21,16 @@ from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Request, Run
 from subagents.domain.run.values import RunId, announcement_id
 from subagents.errors import ConfigError, Forbidden, NotFound
+from subagents.extensions.mcp.mcp_calls import (
+    ToolParams,
+    answer_of,
+    handed_over,
+    offered_meta,
+    tool_result,
+)
+from subagents.extensions.mcp.mcp_exchange import Exchange
+from subagents.extensions.mcp.mcp_message import INVALID_PARAMS, Document, RpcError
+from subagents.extensions.mcp.mcp_server import McpRequest, Method, declaring
 from subagents.extensions.mcp_tasks.task_extension import (
     EXTENSION,
     Task,

@@ -11,8 +11,9 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from subagents.api.mcp.mcp_calls import ToolParams, rpc_error
-from subagents.api.mcp.mcp_message import (
+from subagents.errors import NotFound
+from subagents.extensions.mcp.mcp_calls import ToolParams, rpc_error
+from subagents.extensions.mcp.mcp_message import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
     MISSING_CAPABILITY,
@@ -20,8 +21,7 @@ from subagents.api.mcp.mcp_message import (
     Message,
     RpcError,
 )
-from subagents.api.mcp.mcp_server import Era, Handler, McpRequest, Method
-from subagents.errors import NotFound
+from subagents.extensions.mcp.mcp_server import Era, Handler, McpRequest, Method
 from subagents.text import iso
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"

@@ -8,16 +8,21 @@ from types import FrameType
 from typing import Final
 from urllib.parse import quote
 
-from subagents.cli.bridge.bridge import Bridge, Input
-from subagents.cli.bridge.caller_limits import Limits, host_program, limits_of
-from subagents.cli.bridge.daemon_link import Daemon, say
-from subagents.cli.bridge.handshake import PROJECT_VARIABLE, Handshake, place_of, project_files
-from subagents.cli.bridge.worker_above import worker_variables
 from subagents.cli.connection import session_of
 from subagents.client.daemon_start import ensure_daemon
 from subagents.config.paths import Paths, session_name
 from subagents.domain.run.shell_variables import STARTED_BY
 from subagents.errors import EXIT_OK, UsageError
+from subagents.extensions.mcp.bridge.bridge import Bridge, Input
+from subagents.extensions.mcp.bridge.caller_limits import Limits, host_program, limits_of
+from subagents.extensions.mcp.bridge.daemon_link import Daemon, say
+from subagents.extensions.mcp.bridge.handshake import (
+    PROJECT_VARIABLE,
+    Handshake,
+    place_of,
+    project_files,
+)
+from subagents.extensions.mcp.bridge.worker_above import worker_variables
 
 HOOK_VARIABLE: Final = "SUBAGENTS_HOOKED"
 """Set by the Claude Code plugin, which brings our hooks along with the server."""

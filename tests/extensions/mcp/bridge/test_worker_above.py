@@ -9,7 +9,7 @@ import pytest
 
 ASK = """
 import json, os
-from subagents.cli.bridge.worker_above import worker_variables
+from subagents.extensions.mcp.bridge.worker_above import worker_variables
 print(json.dumps(worker_variables(os.environ)))
 """
 

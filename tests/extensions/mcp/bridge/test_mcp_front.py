@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from subagents.cli.bridge.mcp_front import Lines
 from subagents.config.paths import Paths
+from subagents.extensions.mcp.bridge.mcp_front import Lines
 
 BOUND_S = 30
 META = {

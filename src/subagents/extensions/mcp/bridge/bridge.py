@@ -19,7 +19,8 @@ from typing import Final, Protocol
 import msgspec
 
 from subagents.api.tools.repeatable import may_repeat
-from subagents.cli.bridge.bridge_rpc import (
+from subagents.client.transport import Absence, Connection, Gone, request
+from subagents.extensions.mcp.bridge.bridge_rpc import (
     INVALID_REQUEST,
     METHOD,
     PARSE_ERROR,
@@ -36,10 +37,9 @@ from subagents.cli.bridge.bridge_rpc import (
     rewritten,
     unreachable,
 )
-from subagents.cli.bridge.daemon_link import SILENCE_S, Daemon, say
-from subagents.cli.bridge.handshake import Handshake
-from subagents.cli.bridge.handshake_check import check_handshake
-from subagents.client.transport import Absence, Connection, Gone, request
+from subagents.extensions.mcp.bridge.daemon_link import SILENCE_S, Daemon, say
+from subagents.extensions.mcp.bridge.handshake import Handshake
+from subagents.extensions.mcp.bridge.handshake_check import check_handshake
 from subagents.unread import unread_bytes
 
 LINE_BYTES_MAX: Final = 16 * 1024 * 1024

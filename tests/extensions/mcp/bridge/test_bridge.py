@@ -12,18 +12,18 @@ from typing import IO, Any
 
 import msgspec
 import pytest
-from tests.cli.bridge.dying_daemon import BOUND_S, FakeDaemon, answers, dies, result
+from tests.extensions.mcp.bridge.dying_daemon import BOUND_S, FakeDaemon, answers, dies, result
 
 from subagents.api.tools.repeatable import may_repeat
-from subagents.cli.bridge import bridge as bridge_module
-from subagents.cli.bridge.bridge import Bridge
-from subagents.cli.bridge.bridge_rpc import header_value
-from subagents.cli.bridge.daemon_link import Daemon
-from subagents.cli.bridge.mcp_command import daemon_of
 from subagents.cli.connection import session_of
 from subagents.client import transport
 from subagents.client.transport import Absence, Gone
 from subagents.errors import DaemonUnreachable, UsageError
+from subagents.extensions.mcp.bridge import bridge as bridge_module
+from subagents.extensions.mcp.bridge.bridge import Bridge
+from subagents.extensions.mcp.bridge.bridge_rpc import header_value
+from subagents.extensions.mcp.bridge.daemon_link import Daemon
+from subagents.extensions.mcp.bridge.mcp_command import daemon_of
 
 
 class BridgeClient:

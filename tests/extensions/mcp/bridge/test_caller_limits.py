@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from subagents.cli.bridge import caller_limits
-from subagents.cli.bridge.caller_limits import HEADER, limits_of
 from subagents.errors import UsageError
+from subagents.extensions.mcp.bridge import caller_limits
+from subagents.extensions.mcp.bridge.caller_limits import HEADER, limits_of
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from typing import Any, Final
 import msgspec
 
 from subagents.api.answers.waking import Waker
-from subagents.api.mcp.mcp_exchange import Exchange
-from subagents.api.mcp.mcp_message import INTERNAL_ERROR, INVALID_PARAMS, Document, RpcError
-from subagents.api.mcp.mcp_server import McpRequest
 from subagents.api.tools.tool import Answer, Call
 from subagents.api.tools.tool_registry import call_tool
 from subagents.errors import Elsewhere, NotFound, SubagentsError, Unavailable
+from subagents.extensions.mcp.mcp_exchange import Exchange
+from subagents.extensions.mcp.mcp_message import INTERNAL_ERROR, INVALID_PARAMS, Document, RpcError
+from subagents.extensions.mcp.mcp_server import McpRequest
 
 log = logging.getLogger(__name__)
 

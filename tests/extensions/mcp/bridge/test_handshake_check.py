@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.cli.bridge.dying_daemon import FakeDaemon, answers, dies
+from tests.extensions.mcp.bridge.dying_daemon import FakeDaemon, answers, dies
 
-from subagents.cli.bridge.daemon_link import Daemon
-from subagents.cli.bridge.handshake import Handshake, Remembered, recorded, stamp
-from subagents.cli.bridge.handshake_check import ENTRIES_MAX, check_handshake, remember
+from subagents.extensions.mcp.bridge.daemon_link import Daemon
+from subagents.extensions.mcp.bridge.handshake import Handshake, Remembered, recorded, stamp
+from subagents.extensions.mcp.bridge.handshake_check import ENTRIES_MAX, check_handshake, remember
 
 
 def said(result: bytes) -> bytes:

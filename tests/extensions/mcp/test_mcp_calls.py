@@ -6,7 +6,16 @@ from pathlib import Path
 import pytest
 from mcp.shared.exceptions import MCPError
 from tests.api.home_daemon import DEADLINE_S, Home, until
-from tests.api.mcp.mcp_clients import DESK, ERAS, Wire, connected, desk, each_era, play, text_of
+from tests.extensions.mcp.mcp_clients import (
+    DESK,
+    ERAS,
+    Wire,
+    connected,
+    desk,
+    each_era,
+    play,
+    text_of,
+)
 
 from subagents.api.tools import wait_tool
 from subagents.api.tools.tool import Answer, Call
@@ -77,7 +86,7 @@ def test_a_mistake_of_ours_is_told_without_its_insides(
     async def broken(_name: str, _call: Call) -> Answer:
         raise TypeError("our insides")
 
-    monkeypatch.setattr("subagents.api.mcp.mcp_calls.call_tool", broken)
+    monkeypatch.setattr("subagents.extensions.mcp.mcp_calls.call_tool", broken)
 
     async def scenario(home: Home) -> None:
         async with connected(home, era, desk(home)) as client:

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 import subagents
-from subagents.cli.bridge.handshake import (
+from subagents.config.paths import Paths
+from subagents.extensions.mcp.bridge.handshake import (
     CAPABILITIES_META,
     REMEMBERED,
     VERSION_META,
@@ -22,7 +23,6 @@ from subagents.cli.bridge.handshake import (
     recorded,
     stamp,
 )
-from subagents.config.paths import Paths
 
 FAST = """
 [agents.defaults.subagents]
@@ -163,7 +163,7 @@ def test_a_broken_record_leaves_the_answers_to_the_daemon(
     file = tmp_path / "answers"
     if content is not None:
         file.write_text(content)
-    monkeypatch.setattr("subagents.cli.bridge.handshake.RECORDED", str(file))
+    monkeypatch.setattr("subagents.extensions.mcp.bridge.handshake.RECORDED", str(file))
     assert own_handshake([], {}) is None
 
 
@@ -190,7 +190,7 @@ def test_the_first_answers_need_no_module_that_takes_time_to_import() -> None:
     """Each of these costs as much as a whole interpreter."""
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]);"
-        "import subagents.__main__, subagents.cli.bridge.mcp_front as front;"
+        "import subagents.__main__, subagents.extensions.mcp.bridge.mcp_front as front;"
         "front.own_handshake([], {});"
         "heavy = {'typing', 're', 'json', 'collections', 'enum', 'msgspec', 'socket', 'threading',"
         " 'pathlib', 'dataclasses', 'contextlib', 'mcp', 'pydantic', 'httpx2'};"

@@ -11,11 +11,11 @@ import pytest
 from starlette.applications import Starlette
 from starlette.types import Message, Scope
 from tests.api.home_daemon import Home, UnixConnection, build
-from tests.api.mcp.mcp_clients import Wire, play
+from tests.extensions.mcp.mcp_clients import Wire, play
 
-from subagents.api.mcp import mcp_endpoint
-from subagents.api.mcp.mcp_endpoint import BODY_BYTES_MAX
 from subagents.api.server.app import create_app
+from subagents.extensions.mcp import mcp_endpoint
+from subagents.extensions.mcp.mcp_endpoint import BODY_BYTES_MAX
 
 
 def raw(home: Home, method: str, headers: dict[str, str], body: bytes = b"{}") -> Any:
@@ -197,7 +197,8 @@ def test_a_ping_takes_few_calls_and_no_task_and_a_call_of_a_tool_two(tmp_path: P
             _, tasks = await cost_of(app, json.dumps(call).encode())
             assert tasks <= TASKS_OF_A_CALL_MAX
         finally:
-            await app.state.mcp.stop()
+            for each in app.state.endpoints:
+                await each.stop()
             await services.engine.stop()
 
     asyncio.run(scenario())

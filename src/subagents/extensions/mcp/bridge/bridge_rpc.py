@@ -12,8 +12,8 @@ from typing import Any, Final
 import msgspec
 
 from subagents.api.tools.repeatable import wait_s_of
-from subagents.cli.bridge.handshake import VERSION_META
 from subagents.client.transport import BODY_BYTES_MAX, Answer, Connection, Gone
+from subagents.extensions.mcp.bridge.handshake import VERSION_META
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 from starlette.types import Send
 
-from subagents.api.mcp.mcp_message import Message
+from subagents.extensions.mcp.mcp_message import Message
 
 PING_S: Final = 15.0
 """Silence after which the client is shown a sign of life; bridges give up after 60."""

@@ -15,10 +15,10 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp_types import jsonrpc, version
 
-from subagents.api.mcp import mcp_message
-from subagents.api.mcp.mcp_calls import ToolParams
-from subagents.api.mcp.mcp_exchange import Exchange
-from subagents.api.mcp.mcp_message import (
+from subagents.extensions.mcp import mcp_message
+from subagents.extensions.mcp.mcp_calls import ToolParams
+from subagents.extensions.mcp.mcp_exchange import Exchange
+from subagents.extensions.mcp.mcp_message import (
     CAPABILITIES_META,
     INVALID_PARAMS,
     SERVER_META,
@@ -29,7 +29,7 @@ from subagents.api.mcp.mcp_message import (
     RpcError,
     read,
 )
-from subagents.api.mcp.mcp_server import Era, McpRequest, McpServer, Method, error_message
+from subagents.extensions.mcp.mcp_server import Era, McpRequest, McpServer, Method, error_message
 
 OLD: Final = "2025-11-25"
 NEW: Final = "2026-07-28"

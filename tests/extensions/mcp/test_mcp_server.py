@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.api.home_daemon import Home
-from tests.api.mcp.mcp_clients import connected, desk, each_era, play, text_of
+from tests.extensions.mcp.mcp_clients import connected, desk, each_era, play, text_of
 
 from subagents.api.tools.tool_registry import REQUESTER_TOOLS
 from subagents.api.tools.worker_tools import WORKER_TOOLS

@@ -8,8 +8,9 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from subagents.api.mcp.mcp_exchange import Exchange
-from subagents.api.mcp.mcp_message import (
+from subagents.errors import Elsewhere
+from subagents.extensions.mcp.mcp_exchange import Exchange
+from subagents.extensions.mcp.mcp_message import (
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
     SERVER_META,
@@ -17,7 +18,6 @@ from subagents.api.mcp.mcp_message import (
     Message,
     RpcError,
 )
-from subagents.errors import Elsewhere
 
 log = logging.getLogger(__name__)
 

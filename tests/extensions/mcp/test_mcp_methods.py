@@ -6,13 +6,13 @@ from typing import Any, cast
 
 import pytest
 from tests.api.home_daemon import Home
-from tests.api.mcp.mcp_clients import ERAS, connected, desk, each_era, play
 from tests.api.tools.tool_callers import CONFIG
+from tests.extensions.mcp.mcp_clients import ERAS, connected, desk, each_era, play
 
 from subagents import extension
 from subagents.api.calls.services import Services
-from subagents.api.mcp.mcp_methods import create_server
-from subagents.api.mcp.mcp_server import Method
+from subagents.extensions.mcp.mcp_methods import create_server
+from subagents.extensions.mcp.mcp_server import Method
 from subagents.version import __version__
 
 

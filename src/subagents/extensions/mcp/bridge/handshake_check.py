@@ -13,16 +13,16 @@ from typing import Any, Final
 
 import msgspec
 
-from subagents.cli.bridge.bridge_rpc import Call, decoded, messages, refuse_stopping
-from subagents.cli.bridge.daemon_link import SILENCE_S, Daemon, say
-from subagents.cli.bridge.handshake import (
+from subagents.client.transport import Absence, Connection, Gone, request
+from subagents.extensions.mcp.bridge.bridge_rpc import Call, decoded, messages, refuse_stopping
+from subagents.extensions.mcp.bridge.daemon_link import SILENCE_S, Daemon, say
+from subagents.extensions.mcp.bridge.handshake import (
     CAPABILITIES_META,
     VERSION_META,
     Handshake,
     Remembered,
     stamp,
 )
-from subagents.client.transport import Absence, Connection, Gone, request
 
 ENTRIES_MAX: Final = 64
 """The most places whose instructions are remembered; projects without a configuration share one."""

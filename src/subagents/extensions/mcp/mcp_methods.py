@@ -15,9 +15,6 @@ import msgspec
 
 from subagents import extension
 from subagents.api.calls.services import Services
-from subagents.api.mcp.mcp_calls import ToolParams, answer_of, handed_over
-from subagents.api.mcp.mcp_message import INVALID_PARAMS, LEGACY, MODERN, Document, RpcError
-from subagents.api.mcp.mcp_server import JSON, Era, McpRequest, McpServer, Method
 from subagents.api.tools.spawn_tool import config_of
 from subagents.api.tools.tool import Audience, Call
 from subagents.api.tools.tool_registry import TOOLS, visible
@@ -25,6 +22,9 @@ from subagents.api.tools.tool_schemas import OUTPUTS
 from subagents.config.agent_cards import fleet, unreadable
 from subagents.domain.run.values import agent_of
 from subagents.errors import SubagentsError
+from subagents.extensions.mcp.mcp_calls import ToolParams, answer_of, handed_over
+from subagents.extensions.mcp.mcp_message import INVALID_PARAMS, LEGACY, MODERN, Document, RpcError
+from subagents.extensions.mcp.mcp_server import JSON, Era, McpRequest, McpServer, Method
 from subagents.version import __version__
 
 IDENTITY: Final = {"name": "subagents", "title": "subagents", "version": __version__}

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 from tests.api.home_daemon import Home, UnixConnection, until
-from tests.api.mcp.mcp_clients import (
+from tests.api.tools import tool_callers
+from tests.api.tools.tool_callers import ToolCaller
+from tests.extensions.mcp.mcp_clients import (
     Wire,
     connected,
     desk,
@@ -19,13 +21,11 @@ from tests.api.mcp.mcp_clients import (
     text_of,
     until_consumed,
 )
-from tests.api.tools import tool_callers
-from tests.api.tools.tool_callers import ToolCaller
 
-from subagents.api.mcp.mcp_exchange import Exchange
 from subagents.api.tools.tool import Call
 from subagents.api.tools.tool_registry import call_tool
 from subagents.domain.run.values import RunId, announcement_id
+from subagents.extensions.mcp.mcp_exchange import Exchange
 
 
 async def ended_run(home: Home) -> str:

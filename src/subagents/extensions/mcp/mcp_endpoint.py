@@ -10,6 +10,7 @@ has; whatever it has not acknowledged when it goes is released at once, also whe
 
 import asyncio
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -20,17 +21,17 @@ from starlette.types import Receive, Scope, Send
 
 from subagents.api.answers.waking import Waker
 from subagents.api.calls import hand_over
-from subagents.api.calls.auth import Caller, note_if_refused
+from subagents.api.calls.auth import MCP_PATH, Caller, note_if_refused
 from subagents.api.calls.call import SPAWN_BODY_BYTES_MAX, body_of, disconnected, status_of
 from subagents.api.calls.services import Services
-from subagents.api.mcp import mcp_message
-from subagents.api.mcp.mcp_calls import rpc_error
-from subagents.api.mcp.mcp_exchange import Exchange
-from subagents.api.mcp.mcp_message import INTERNAL_ERROR, Message, Refused
-from subagents.api.mcp.mcp_methods import create_server
-from subagents.api.mcp.mcp_reply import PING_S, Reply, answer
-from subagents.api.mcp.mcp_server import McpRequest, error_message
 from subagents.errors import Elsewhere, SubagentsError, Unavailable
+from subagents.extensions.mcp import mcp_message
+from subagents.extensions.mcp.mcp_calls import rpc_error
+from subagents.extensions.mcp.mcp_exchange import Exchange
+from subagents.extensions.mcp.mcp_message import INTERNAL_ERROR, Message, Refused
+from subagents.extensions.mcp.mcp_methods import create_server
+from subagents.extensions.mcp.mcp_reply import PING_S, Reply, answer
+from subagents.extensions.mcp.mcp_server import McpRequest, error_message
 
 BODY_BYTES_MAX: Final = SPAWN_BODY_BYTES_MAX
 SERVER_ERROR: Final = -32000
@@ -38,8 +39,15 @@ SERVER_ERROR: Final = -32000
 CALL_ID_CHARS_MAX: Final = 200
 
 
+def endpoints(services: Services) -> "Sequence[McpEndpoint]":
+    """The hook ``endpoints``."""
+    return (McpEndpoint(services),)
+
+
 class McpEndpoint:
     """The ASGI application at ``/mcp``."""
+
+    path: Final = MCP_PATH
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -186,6 +194,17 @@ class McpEndpoint:
         for task in tuple(self._under_way):
             task.cancel()
 
+    def refusal(self, request: Request, error: SubagentsError, body: bytes) -> Response:
+        """The answer to a request to this endpoint that no node could serve."""
+        try:
+            message = mcp_message.read(request.scope["headers"], body)
+        except Refused:
+            message = None
+        if message is None or status_of(error) < 500:
+            return _refused(error)
+        status, content = failed(message.id, error)
+        return Response(content, status_code=status, media_type="application/json")
+
     async def stop(self) -> None:
         """End what is left of the calls under way. Idempotent."""
         left = [*self._under_way, *([self._stopping] if self._stopping is not None else ())]
@@ -240,18 +259,6 @@ class _Line:
 def failed(id_: str | int | None, error: SubagentsError) -> tuple[int, bytes]:
     """The HTTP status and the message that answers a request which could not be served."""
     return 200, error_message(id_, rpc_error(INTERNAL_ERROR, error))
-
-
-def refusal(request: Request, error: SubagentsError, body: bytes) -> Response:
-    """The answer to a request to this endpoint that no node could serve."""
-    try:
-        message = mcp_message.read(request.scope["headers"], body)
-    except Refused:
-        message = None
-    if message is None or status_of(error) < 500:
-        return _refused(error)
-    status, content = failed(message.id, error)
-    return Response(content, status_code=status, media_type="application/json")
 
 
 def _refused(error: SubagentsError) -> Response:

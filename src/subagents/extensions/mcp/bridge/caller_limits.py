@@ -15,8 +15,8 @@ from typing import Final
 
 import msgspec
 
-from subagents.cli.bridge.worker_above import ancestors
 from subagents.errors import UsageError
+from subagents.extensions.mcp.bridge.worker_above import ancestors
 
 LEVELS: Final = ("read", "write", "full")
 HEADER: Final = "x-subagents-ceiling"

@@ -8,8 +8,8 @@ a worker may do differs from run to run, and its daemon is there.
 import os
 import select
 
-from subagents.cli.bridge.handshake import Handshake, own_handshake, parsed
-from subagents.cli.bridge.worker_above import SOCKET, worker_variables
+from subagents.extensions.mcp.bridge.handshake import Handshake, own_handshake, parsed
+from subagents.extensions.mcp.bridge.worker_above import SOCKET, worker_variables
 
 READ_BYTES = 64 * 1024
 NEXT_LINE_S = 0.2
@@ -115,8 +115,8 @@ def serve(arguments: "list[str]") -> int:
         return 0
     if front.lines.has_ended:
         return 0
-    from subagents.cli.bridge.mcp_command import mcp  # noqa: PLC0415
     from subagents.cli.ending import reporting  # noqa: PLC0415
+    from subagents.extensions.mcp.bridge.mcp_command import mcp  # noqa: PLC0415
 
     return reporting(lambda: mcp(arguments, front.lines, own), as_json=False)
 
@@ -130,7 +130,7 @@ def _import_bridge(front: Front) -> None:
 
     def load() -> None:
         try:
-            import subagents.cli.bridge.mcp_command  # noqa: F401, PLC0415
+            import subagents.extensions.mcp.bridge.mcp_command  # noqa: F401, PLC0415
         finally:
             os.close(done)
 
