@@ -1,6 +1,7 @@
 """A new run and a plan: the daemon says what would start, and the second press starts it."""
 
 import json
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -9,25 +10,50 @@ from tests.web.conftest import Browsers
 
 
 @pytest.mark.requirement("web:dry-run")
-def test_a_run_is_started_by_the_second_press_after_the_daemon_has_said_what_it_comes_to(
+def test_a_run_starts_with_what_the_form_proposes_once_its_task_is_written(
     home: LiveHome, browsers: Browsers
 ) -> None:
     page = browsers.at_the_page()
     page.keyboard.press("c")
+    expect(page.get_by_text("Say what to do.")).to_be_visible()
     page.get_by_label("task", exact=True).fill("echo hello")
-    page.get_by_label("agentId", exact=True).select_option("quick")
-    page.get_by_label("cwd", exact=True).fill("/nowhere")
-    page.get_by_role("button", name="Show what would start").click()
-    expect(page.get_by_role("alert")).to_contain_text('cwd "/nowhere" is not a directory')
-    page.get_by_label("cwd", exact=True).fill(str(home.work))
-    page.get_by_role("button", name="Show what would start").click()
-    planned = page.get_by_role("region", name="This would start")
-    expect(planned).to_contain_text("at once")
-    expect(planned).to_contain_text("none: its word is taken")
-    assert home.get("/v1/runs")["runs"] == []
+    expect(page.get_by_role("region", name="This would start")).to_contain_text("at once")
     page.get_by_role("button", name="Start it").click()
     expect(page.get_by_role("heading", name="echo hello", level=1)).to_be_visible()
-    assert len(home.get("/v1/runs")["runs"]) == 1
+    (row,) = home.get("/v1/runs")["runs"]
+    assert (row["agentId"], Path(row["directory"])) == ("command", home.work.parent)
+
+
+@pytest.mark.requirement("web:dry-run")
+def test_what_would_start_is_shown_while_the_form_is_written_and_a_press_starts_it(
+    home: LiveHome, browsers: Browsers
+) -> None:
+    page = browsers.at_the_page()
+    page.keyboard.press("c")
+    page.get_by_label("task", exact=True).fill("echo done > out.txt")
+    page.get_by_label("agent", exact=True).select_option("auto")
+    page.get_by_label("directory", exact=True).fill("/nowhere")
+    expect(page.get_by_role("alert")).to_contain_text('cwd "/nowhere" is not a directory')
+    expect(page.get_by_role("button", name="Start it")).to_be_disabled()
+    page.get_by_label("agent", exact=True).select_option("")
+    page.get_by_label("directory", exact=True).fill(str(home.work))
+    planned = page.get_by_role("region", name="This would start")
+    expect(planned).to_contain_text("none: its word is taken")
+
+    page.get_by_role("button", name="Add a check").click()
+    page.get_by_label("file", exact=True).fill("out.txt")
+    page.get_by_label("minutes", exact=True).fill("2")
+    expect(planned).to_contain_text("artifact out.txt")
+    expect(planned).to_contain_text("2 m 00 s")
+    page.reload()
+    expect(page.get_by_label("file", exact=True)).to_have_value("out.txt")
+    expect(planned).to_contain_text("artifact out.txt")
+    assert home.get("/v1/runs")["runs"] == []
+    page.get_by_role("button", name="Start it").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("echo done")
+    (row,) = home.get("/v1/runs")["runs"]
+    home.wait(row["runId"])
+    assert home.row(row["runId"])["verdict"]["status"] == "passed"
 
 
 @pytest.mark.requirement("web:dry-run")

@@ -5,6 +5,7 @@ import { post } from "../api/client";
 import type { DryRun, PlanReceipt } from "../api/types";
 import { useDraft } from "../live/drafts";
 import { counted } from "../text/amounts";
+import { DEFAULT_AGENT } from "../text/new-run";
 import { Act } from "./act";
 import { Panel } from "./panel";
 import { planAt, runAt } from "./routes";
@@ -30,8 +31,8 @@ export function NewPlanForm({ directory }: { directory: string }) {
     setProblem(null);
     try {
       const plan = planIn(text);
-      if (planned === null) return setPlanned(await post<DryRun>("/v1/plans/dry-run", { ...plan, cwd }));
-      const receipt = await post<PlanReceipt>("/v1/plans", { ...plan, cwd });
+      if (planned === null) return setPlanned(await post<DryRun>("/v1/plans/dry-run", { ...plan, cwd, defaultAgent: DEFAULT_AGENT }));
+      const receipt = await post<PlanReceipt>("/v1/plans", { ...plan, cwd, defaultAgent: DEFAULT_AGENT });
       clear();
       navigate(receipt.planId === null ? runAt(receipt.receipts[0]?.runId ?? "last") : planAt(receipt.planId));
     } catch (error) {

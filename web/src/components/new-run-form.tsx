@@ -1,94 +1,172 @@
-// The spawn parameters as a form. Only what is filled in is sent; the rest has its defaults.
-import { useId, useState } from "react";
+// A new run as a form: what, who, where, done when, at most. What would start is shown meanwhile.
+import { useEffect, useId, useState } from "react";
 import { useLocation } from "wouter";
 import { post } from "../api/client";
 import { useAgents } from "../api/queries";
 import type { ConfiguredAgent, DryRun, SpawnReceipt } from "../api/types";
-import { counted } from "../text/amounts";
-import { textOf, valueOf, type Field } from "../text/spec-schema";
+import { useDraft } from "../live/drafts";
+import { CHECKS, DEFAULT_AGENT, drafted, formOf, type Check, type Draft, type Form } from "../text/new-run";
+import { textOf, type Field } from "../text/spec-schema";
 import { Act, useWhyNot } from "./act";
 import { Panel } from "./panel";
 import { runAt } from "./routes";
 import { Refused, WouldStart } from "./would-start";
 
-const FIRST = ["task", "agentId", "label", "cwd"];
+/** Their labels and words; the other fields have the parameters'. */
+const FIRST: Readonly<Record<string, readonly [string, string]>> = {
+  task: ["task", "what to do, complete in itself"],
+  agentId: ["agent", "who does it"],
+  cwd: ["directory", "where it works"],
+};
+const PAUSE_MS = 400;
 
-type Draft = { spec: Record<string, unknown> } | { error: string };
+type Props = { fields: readonly Field[]; given: Readonly<Record<string, unknown>>; name: string };
 
-export function NewRunForm({ fields, given }: { fields: readonly Field[]; given: Readonly<Record<string, unknown>> }) {
-  const [texts, setTexts] = useState<Record<string, string>>(() => Object.fromEntries(Object.entries(given).map(([name, value]) => [name, textOf(value)])));
-  const [planned, setPlanned] = useState<DryRun | null>(null);
+export function NewRunForm({ fields, given, name }: Props) {
+  const [kept, keep, forget] = useDraft(name);
   const [problem, setProblem] = useState<unknown>(null);
   const [isSending, setSending] = useState(false);
   const [, navigate] = useLocation();
   const whyNot = useWhyNot();
+  const form = kept === "" ? formOf(given) : (JSON.parse(kept) as Form);
+  const { texts, checks } = form;
   const agents = useAgents(texts["cwd"]?.startsWith("/") ? texts["cwd"] : "").data?.agents ?? [];
-  const draft = drafted(fields, texts);
-  const change = (name: string, text: string) => {
-    setTexts({ ...texts, [name]: text });
-    setPlanned(null);
+  const draft = drafted(fields, form);
+  const found = useDryRun(draft);
+  const change = (next: Partial<Form>) => {
     setProblem(null);
+    keep(JSON.stringify({ ...form, ...next }));
   };
-  const submit = async () => {
-    if ("error" in draft) return setProblem(new Error(draft.error));
-    setProblem(null);
+  const write = (field: string, text: string) => change({ texts: { ...texts, [field]: text } });
+  const start = async () => {
+    if ("error" in draft || found?.planned === undefined) return;
     setSending(true);
     try {
-      if (planned === null) return setPlanned(await post<DryRun>("/v1/runs/dry-run", { spec: draft.spec }));
-      const receipt = await post<SpawnReceipt>("/v1/runs", { spec: draft.spec });
+      const receipt = await post<SpawnReceipt>("/v1/runs", { spec: draft.spec, defaultAgent: DEFAULT_AGENT });
+      forget();
       navigate(runAt(receipt.runId));
     } catch (error) {
-      setPlanned(null);
       setProblem(error);
     } finally {
       setSending(false);
     }
   };
   const shown = (each: Field) => (
-    <FieldInput key={each.name} field={each} text={texts[each.name] ?? ""} agents={agents} onChange={(text) => change(each.name, text)} />
+    <FieldInput key={each.name} field={each} text={texts[each.name] ?? ""} agents={agents} onChange={(text) => write(each.name, text)} />
   );
-  const first = FIRST.flatMap((name) => fields.filter((each) => each.name === name));
-  const others = fields.filter((each) => !FIRST.includes(each.name));
+  const first = Object.keys(FIRST).flatMap((each) => fields.filter((field) => field.name === each));
+  const others = fields.filter((each) => !(each.name in FIRST));
+  const sections = [...new Set(others.map((each) => each.section))];
   return (
     <form
       className="new-run"
       onSubmit={(event) => {
         event.preventDefault();
-        void submit();
+        void start();
       }}
     >
       <Panel title="What to do">
         <div className="fields">{first.map(shown)}</div>
-        <details>
-          <summary className="body">{counted(others.length, "more parameter")}</summary>
-          <div className="fields">{others.map(shown)}</div>
-        </details>
       </Panel>
-      {planned !== null && <WouldStart planned={planned} />}
-      <Refused error={problem} />
+      <Panel title="Done when" note="nothing = its word is taken">
+        <Checks checks={checks} onChange={(next) => change({ checks: next })} />
+      </Panel>
+      <Panel title="At most">
+        <div className="fields">
+          <Amount label="dollars" text={texts["maxCostUsd"] ?? ""} onChange={(text) => write("maxCostUsd", text)} />
+          <Amount label="minutes" text={texts["minutes"] ?? ""} onChange={(text) => write("minutes", text)} />
+        </div>
+      </Panel>
+      <Panel title="More" note="each has a default">
+        {sections.map((section) => (
+          <details key={section}>
+            <summary className="body">{section}</summary>
+            <div className="fields">{others.filter((each) => each.section === section).map(shown)}</div>
+          </details>
+        ))}
+      </Panel>
+      {found?.planned !== undefined && <WouldStart planned={found.planned} />}
+      <Refused error={problem ?? found?.problem ?? null} />
       <div className="filters">
-        <Act type="submit" className="primary" disabled={isSending}>
-          {isSending ? "asking …" : planned !== null ? "Start it" : "Show what would start"}
+        <Act type="submit" className="primary" disabled={isSending || found?.planned === undefined}>
+          {isSending ? "starting …" : "Start it"}
         </Act>
-        {whyNot !== null && <span className="note">{whyNot}</span>}
+        <span className="note">{whyNot ?? ("error" in draft ? draft.error : "")}</span>
+        {kept !== "" && (
+          <button type="button" onClick={forget}>
+            Clear
+          </button>
+        )}
       </div>
     </form>
   );
 }
 
-function drafted(fields: readonly Field[], texts: Readonly<Record<string, string>>): Draft {
-  const spec: Record<string, unknown> = {};
-  for (const field of fields) {
-    try {
-      const value = valueOf(field, texts[field.name] ?? "");
-      if (value !== undefined) spec[field.name] = value;
-    } catch {
-      return { error: `${field.name} must be JSON` };
-    }
-  }
-  if (spec["task"] === undefined) return { error: "task is required: what to do" };
-  if (spec["cwd"] === undefined && spec["continues"] === undefined) return { error: "cwd is required: the directory it works in" };
-  return { spec };
+type Asked = { asked: string; planned?: DryRun; problem?: unknown };
+
+/** What the daemon says of what stands in the form now; null = it was not asked yet. */
+function useDryRun(draft: Draft): Asked | null {
+  const asked = "spec" in draft ? JSON.stringify(draft.spec) : null;
+  const [found, setFound] = useState<Asked | null>(null);
+  useEffect(() => {
+    if (asked === null) return;
+    let isWanted = true;
+    const ask = async () => {
+      let answer: Asked;
+      try {
+        const body = { spec: JSON.parse(asked) as unknown, defaultAgent: DEFAULT_AGENT };
+        answer = { asked, planned: await post<DryRun>("/v1/runs/dry-run", body) };
+      } catch (problem) {
+        answer = { asked, problem };
+      }
+      if (isWanted) setFound(answer);
+    };
+    const timer = setTimeout(() => void ask(), PAUSE_MS);
+    return () => {
+      isWanted = false;
+      clearTimeout(timer);
+    };
+  }, [asked]);
+  return found?.asked === asked ? found : null;
+}
+
+function Checks({ checks, onChange }: { checks: readonly Check[]; onChange: (next: readonly Check[]) => void }) {
+  const put = (at: number, next: Partial<Check>) => onChange(checks.map((each, place) => (place === at ? { ...each, ...next } : each)));
+  return (
+    <div className="body">
+      {checks.map((each, at) => (
+        <div key={at} className="filters" role="group" aria-label={`check ${at + 1}`}>
+          <select aria-label="kind" value={each.kind} onChange={(event) => put(at, { kind: event.target.value as Check["kind"] })}>
+            {Object.entries(CHECKS).map(([kind, words]) => (
+              <option key={kind} value={kind}>
+                {words}
+              </option>
+            ))}
+          </select>
+          <input aria-label={each.kind === "command" ? "command" : "file"} className="mono" value={each.text} onChange={(event) => put(at, { text: event.target.value })} />
+          {each.kind === "regex" && (
+            <input aria-label="regular expression" className="mono" value={each.pattern} onChange={(event) => put(at, { pattern: event.target.value })} />
+          )}
+          <button type="button" onClick={() => onChange(checks.filter((_, place) => place !== at))}>
+            Remove
+          </button>
+        </div>
+      ))}
+      <button type="button" onClick={() => onChange([...checks, { kind: "file", text: "", pattern: "" }])}>
+        Add a check
+      </button>
+    </div>
+  );
+}
+
+function Amount({ label, text, onChange }: { label: string; text: string; onChange: (text: string) => void }) {
+  const id = useId();
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      <input id={id} value={text} inputMode="decimal" autoComplete="off" onChange={(event) => onChange(event.target.value)} />
+    </div>
+  );
 }
 
 type InputProps = { field: Field; text: string; agents: readonly ConfiguredAgent[]; onChange: (text: string) => void };
@@ -97,17 +175,18 @@ function FieldInput({ field, text, agents, onChange }: InputProps) {
   const id = useId();
   const set = (event: { target: { value: string } }) => onChange(event.target.value);
   const common = { id, value: text, onChange: set, "aria-describedby": `${id}-words` };
+  const [label, words] = FIRST[field.name] ?? [field.name, field.words];
   const hint = field.default === null || field.default === "" ? "" : textOf(field.default);
   return (
     <div className={field.name === "task" || field.kind === "json" ? "field whole" : "field"}>
-      <label htmlFor={id}>{field.name}</label>
+      <label htmlFor={id}>{label}</label>
       {field.name === "task" ? (
         <textarea {...common} rows={4} required />
       ) : field.kind === "json" ? (
         <textarea {...common} rows={2} placeholder="JSON" className="mono" />
       ) : field.name === "agentId" ? (
         <select {...common}>
-          <option value="">the default agent</option>
+          <option value="">the configured default, else {DEFAULT_AGENT}</option>
           <option value="auto">auto: whoever fits</option>
           {agents.map((each) => (
             <option key={each.id} value={each.id}>
@@ -127,7 +206,7 @@ function FieldInput({ field, text, agents, onChange }: InputProps) {
         <input {...common} placeholder={hint} autoComplete="off" inputMode={field.kind === "number" ? "numeric" : undefined} />
       )}
       <small id={`${id}-words`}>
-        {field.words}
+        {words}
         {field.kind === "list" && " (with commas between)"}
         {field.least !== null && field.most !== null && ` (${field.least.toLocaleString("en")} to ${field.most.toLocaleString("en")})`}
       </small>

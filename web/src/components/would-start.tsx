@@ -24,7 +24,7 @@ export function WouldStart({ planned }: { planned: DryRun }) {
 }
 
 function most(planned: DryRun): string {
-  const words = [planned.maxTokens !== null && `${count(planned.maxTokens)} tokens`, planned.maxCostUsd !== null && dollars(planned.maxCostUsd)].filter(Boolean);
+  const words = [planned.maxTokens !== null && `${count(planned.maxTokens)} tokens`, planned.maxCostUsd !== null && dollars(planned.maxCostUsd), planned.maxSeconds !== null && span(planned.maxSeconds * 1_000)].filter(Boolean);
   return words.length === 0 ? "nothing bounds what it may use" : `at most ${words.join(" and ")}`;
 }
 

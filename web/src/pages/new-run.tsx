@@ -6,7 +6,7 @@ import { Heading } from "../components/heading";
 import { NewPlanForm } from "../components/new-plan-form";
 import { NewRunForm } from "../components/new-run-form";
 import { Answered, Empty, Skeleton } from "../components/states";
-import { useOpenApi, useRun, useRuns } from "../api/queries";
+import { useDiagnostics, useOpenApi, useRun, useRuns } from "../api/queries";
 import { fieldsOf } from "../text/spec-schema";
 
 export default function NewRunPage() {
@@ -43,10 +43,12 @@ function OnlyLooking() {
   );
 }
 
-/** The directory of the newest run: most who start another one mean the same. */
+/** The directory of the newest run: most who start another one mean the same. Before the first, the user's own. */
 function useLastDirectory(): string | null {
-  const query = useRuns({ limit: 1 });
-  return query.data === undefined && query.error === null ? null : (query.data?.runs[0]?.directory ?? "");
+  const runs = useRuns({ limit: 1 });
+  const daemon = useDiagnostics();
+  if ([runs, daemon].some((each) => each.data === undefined && each.error === null)) return null;
+  return runs.data?.runs[0]?.directory ?? daemon.data?.userDirectory ?? "";
 }
 
 function PlanForm() {
@@ -58,7 +60,7 @@ function Fresh() {
   const openApi = useOpenApi();
   const directory = useLastDirectory();
   if (directory === null) return <Skeleton />;
-  return <Answered query={openApi}>{(document) => <NewRunForm fields={fieldsOf(document)} given={{ cwd: directory }} />}</Answered>;
+  return <Answered query={openApi}>{(document) => <NewRunForm fields={fieldsOf(document)} given={{ cwd: directory }} name="run" />}</Answered>;
 }
 
 function Again({ id }: { id: string }) {
@@ -68,7 +70,7 @@ function Again({ id }: { id: string }) {
     <Answered query={run}>
       {(found) => (
         <Answered query={openApi}>
-          {(document) => <NewRunForm fields={fieldsOf(document)} given={{ cwd: found.directory, ...(found.originalSpawnParams as object) }} />}
+          {(document) => <NewRunForm fields={fieldsOf(document)} given={{ cwd: found.directory, ...(found.originalSpawnParams as object) }} name={`run/${id}`} />}
         </Answered>
       )}
     </Answered>

@@ -8,6 +8,8 @@ export type Field = {
   least: number | null;
   most: number | null;
   default: unknown;
+  /** Where forms and help list it: `Retry`, `Limits`, … */
+  section: string;
 };
 
 type Schema = Record<string, unknown>;
@@ -48,6 +50,7 @@ function fieldOf(name: string, schema: Schema, schemas: Record<string, Schema>):
     least: number("minimum"),
     most: number("maximum"),
     default: schema["default"] ?? null,
+    section: String(schema["x-section"] ?? ""),
   };
 }
 

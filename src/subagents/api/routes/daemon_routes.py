@@ -142,6 +142,7 @@ async def diagnostics(request: Request) -> Response:
         log=str(services.paths.log_file),
         telemetry=_telemetry(services),
         notifications=channels_of(services),
+        user_directory=str(Path.home()),
         socket=str(services.paths.socket),
         supervisor_socket=str(services.paths.supervisor_socket),
         started_by=os.environ.get(STARTED_BY),

@@ -34,6 +34,7 @@ from subagents.api.wire import requests as wire
 from subagents.api.wire.field_docs import field_docs
 from subagents.api.wire.parameters import Parameter
 from subagents.api.wire.wire_struct import WireStruct
+from subagents.domain.run.parameter import parameters
 from subagents.domain.run.run import Decision, Priority
 from subagents.domain.run.spec import BATCH_RUNS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, RunSpec
 from subagents.errors import SubagentsError
@@ -346,6 +347,8 @@ def _in_words(schema: Schema) -> Schema:
 def _complete(schemas: Schema) -> None:
     """What the structs' own schemas do not say."""
     spec = schemas[RunSpec.__name__]["properties"]
+    for declared in parameters(RunSpec):
+        spec[declared.name]["x-section"] = declared.section
     for each in (spec[name] for name in wire.LISTS):
         # A single text stands for a list of one.
         lists = each.pop("anyOf", None) or [{key: each.pop(key) for key in ("type", "items")}]

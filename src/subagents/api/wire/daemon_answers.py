@@ -233,6 +233,8 @@ class Diagnostics(WireStruct, frozen=True, kw_only=True):
     """Where spans go; null = nowhere."""
     notifications: list[ChannelState] = []
     """The channels on which people hear of runs."""
+    user_directory: str = ""
+    """The home directory of the user as whom it runs."""
     socket: str = ""
     """Its Unix socket."""
     supervisor_socket: str = ""
