@@ -1,8 +1,6 @@
 """Every client's wait, over daemons that die one after the other: one rule, by a turned clock."""
 
-import json
 import math
-import os
 import random
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -32,10 +30,6 @@ from subagents.client.run_handle import RunHandle
 from subagents.client.transport import RECONNECT_S, Absence, Gone, NotHttp, Silent
 from subagents.client.worker_calls import WorkerCalls
 from subagents.errors import DaemonUnreachable, NotFound, StoreUnavailable, Unavailable
-from subagents.extensions.mcp.bridge import bridge as bridge_module
-from subagents.extensions.mcp.bridge import daemon_link
-from subagents.extensions.mcp.bridge.bridge import Bridge
-from subagents.extensions.mcp.bridge.bridge_rpc import Call
 
 ENDED = {
     "completed": [],
@@ -57,10 +51,7 @@ PAGE = {
 
 def answer_to(sent: bytes) -> object:
     """What each kind of call gets in the end."""
-    head, _, body = sent.partition(b"\r\n\r\n")
-    target = head.split()[1].decode()
-    if target.startswith("/mcp"):
-        return {"jsonrpc": "2.0", "id": json.loads(body)["id"], "result": {"ok": True}}
+    target = sent.split()[1].decode()
     if target.startswith("/v1/tools"):
         structured: dict[str, object] = {"completed": [], "pending": [], "errors": []}
         return {"text": "ended", "isError": False, "structured": structured, "tools": []}
@@ -123,21 +114,6 @@ def asks(client: Client) -> object:
     return WorkerCalls(client, "r-1")._settled("q1", until=worker_calls_now() + 1e6)
 
 
-def calls_over_mcp(_: Client) -> object:
-    link = daemon_link.Daemon("/nowhere", {}, None)
-    serving = Bridge(link, stdin=cast("Any", None), stdout=os.open(os.devnull, os.O_WRONLY))
-    arguments = {"until": "all", "timeoutSeconds": 600}
-    params = {"name": "sessions_wait", "arguments": arguments}
-    message = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
-    call = Call(1, 7, "tools/call", params, json.dumps(message).encode())
-    answer = serving._answer(call)
-    assert answer is not None
-    found: Any = json.loads(answer.message)["result"]
-    if "structuredContent" in found:
-        raise DaemonUnreachable(found["structuredContent"]["error"])
-    return found
-
-
 BLOCKING: list[Blocking] = [
     waits,
     waits_for_a_time,
@@ -145,14 +121,13 @@ BLOCKING: list[Blocking] = [
     follows_events,
     attaches,
     asks,
-    calls_over_mcp,
 ]
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> TurnedClock:
     found = TurnedClock()
-    for module in (client_module, worker_calls, follow, bridge_module, daemon_link):
+    for module in (client_module, worker_calls, follow):
         monkeypatch.setattr(module, "time", found)
     return found
 
@@ -162,7 +137,6 @@ def blocking(daemons: MortalDaemons, clock: TurnedClock, monkeypatch: pytest.Mon
         return BlockingConnection(daemons, clock)
 
     monkeypatch.setattr(client_module, "Connection", connection)
-    monkeypatch.setattr(bridge_module, "Connection", connection)
     client = Client("/nowhere")
     monkeypatch.setattr(follow, "connect", lambda **_: client)
     return client
@@ -173,9 +147,7 @@ def blocking(daemons: MortalDaemons, clock: TurnedClock, monkeypatch: pytest.Mon
 def test_a_wait_that_blocks_survives_daemons_that_die_when_it_is_older_than_any_limit(
     wait: Blocking, clock: TurnedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What an agent program calls over MCP has to be back within five minutes, in all.
-    lives_s = 50.0 if wait is calls_over_mcp else LIVES_S
-    daemons = MortalDaemons(3, answer_to, clock.monotonic, lives_s=lives_s)
+    daemons = MortalDaemons(3, answer_to, clock.monotonic, lives_s=LIVES_S)
     assert wait(blocking(daemons, clock, monkeypatch))
     assert len(daemons.asked) == 4
 
@@ -281,51 +253,6 @@ def test_a_wait_in_an_event_loop_gives_up_when_no_daemon_comes_for_half_a_minute
     with pytest.raises(DaemonUnreachable):
         on_virtual_time(wait(LoopClient(daemons)), loop)
     assert turned_to(loop) - 50.0 == pytest.approx(RECONNECT_S, abs=1)
-
-
-# -- what is left of a wait ------------------------------------------------------------------------
-
-
-@pytest.mark.requirement("client:waits-over-deaths")
-@pytest.mark.parametrize("wait", [calls_over_mcp])
-def test_the_next_daemon_is_asked_only_for_what_is_left_of_a_wait(
-    wait: Blocking, clock: TurnedClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    daemons = MortalDaemons(3, answer_to, clock.monotonic, lives_s=50.0)
-    wait(blocking(daemons, clock, monkeypatch))
-    bodies = [json.loads(sent.partition(b"\r\n\r\n")[2]) for sent in daemons.asked]
-    left = [body["params"]["arguments"]["timeoutSeconds"] for body in bodies]
-    assert left[0] == 600
-    assert left[1:] == pytest.approx([200, 130, 60], abs=2)
-
-
-@pytest.mark.requirement("client:waits-over-deaths")
-@pytest.mark.parametrize(
-    ("arguments", "left"),
-    [
-        ({"timeoutSeconds": 100}, 90),
-        ({"timeoutSeconds": 600}, 260),
-        ({}, 20),
-        (None, 20),
-        ({"timeoutSeconds": 5}, 0),
-        ({"timeoutSeconds": "soon"}, 20),
-    ],
-)
-def test_a_wait_that_is_asked_again_keeps_its_own_end(arguments: Any, left: float) -> None:
-    params = {"name": "sessions_wait"} | ({} if arguments is None else {"arguments": arguments})
-    call = Call(1, "a", "tools/call", params, b"{}")
-    call.has_waited(10.0)
-    message = json.loads(call.body)
-    assert message["id"] == "a"
-    assert message["params"]["arguments"]["timeoutSeconds"] == left
-
-
-@pytest.mark.requirement("client:waits-over-deaths")
-@pytest.mark.parametrize("name", ["sessions_spawn", "request_orchestrator", "sessions_list"])
-def test_a_call_that_is_no_wait_with_a_time_is_asked_again_as_it_is(name: str) -> None:
-    call = Call(1, 1, "tools/call", {"name": name, "arguments": {"timeoutSeconds": 9}}, b"{}")
-    call.has_waited(10.0)
-    assert call.body == b"{}"
 
 
 # -- the rule --------------------------------------------------------------------------------------

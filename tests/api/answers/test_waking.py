@@ -1,15 +1,14 @@
 """What a receipt says of how its session hears of the end."""
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from tests.api.home_daemon import Home
-from tests.extensions.mcp.mcp_clients import DESK, Wire, play
 
 from subagents.api.answers.waking import NOT_WOKEN, Waker, wake
 from subagents.domain.run.values import SessionKey
+
+DESK = "agent:main:desk"
 
 
 def said(courier: str | None, waker: Waker | None = None, *, resumes: bool | None = None) -> str:
@@ -38,15 +37,3 @@ def test_a_worker_hears_in_its_turn_or_in_another_one_or_not_at_all() -> None:
     assert "into your turn" in said("steer", resumes=True)
     assert "another" in said(None, resumes=True)
     assert said(None, resumes=False) == NOT_WOKEN
-
-
-@pytest.mark.requirement("tools:spawn:wake")
-def test_a_receipt_says_so_over_the_wire(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        spawn = {"name": "sessions_spawn", "arguments": {"task": "x", "agentId": "quick"}}
-        plain = Wire(home, tasks=False)
-        assert (await plain.ok("tools/call", **spawn))["structuredContent"]["wake"] == NOT_WOKEN
-        hooked = Wire(home, tasks=False, headers={"X-Subagents-Wake": "hook"})
-        assert "hook" in (await hooked.ok("tools/call", **spawn))["structuredContent"]["wake"]
-
-    play(tmp_path, scenario)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from tests.api.home_daemon import Document, Home, serving, until
-from tests.extensions.mcp.mcp_clients import Wire
 
 from subagents.api.tools import worker_tools as worker
 from subagents.api.tools.tool import Audience
@@ -288,36 +287,6 @@ def test_an_unanswered_question_is_pending_and_goes_on_by_its_id_or_by_asking_ag
         assert (found["status"], found["answer"]) == ("answered", "this one")
         other = await refused(home, run_id, "request_orchestrator", requestId="r-other00000:q1")
         assert other == f"run {run_id} has asked no question 'r-other00000:q1'"
-
-    play(tmp_path, scenario)
-
-
-@pytest.mark.requirement("tools:request:pending")
-@pytest.mark.parametrize("is_heard", [False, True])
-def test_a_call_waits_longer_for_an_answer_where_its_client_hears_that_it_lives(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_heard: bool
-) -> None:
-    assert worker.HEARD_WAIT_S < 300  # what a model has read is forgotten then
-    monkeypatch.setattr(worker, "ANSWER_WAIT_S", 0.0)
-    monkeypatch.setattr(worker, "TELL_S", 0.05)
-
-    async def scenario(home: Home, run_id: str) -> None:
-        wire = Wire(home, tasks=False, headers=home.worker(run_id))
-        meta = {"progressToken": 1} if is_heard else {}
-        asking = asyncio.create_task(
-            wire.ok(
-                "tools/call",
-                name="request_orchestrator",
-                arguments={"question": "which?"},
-                _meta=meta,
-            )
-        )
-        await until(lambda: bool(_pending(home, run_id)))
-        if not is_heard:
-            assert (await asking)["structuredContent"]["status"] == "pending"
-            return
-        await home.ok("POST", f"/v1/requests/{run_id}:q1/respond", {"response": "this one"})
-        assert (await asking)["structuredContent"]["answer"] == "this one"
 
     play(tmp_path, scenario)
 

@@ -17,7 +17,8 @@ from tests.extensions.mcp.mcp_clients import (
     text_of,
 )
 
-from subagents.api.tools import wait_tool
+from subagents.api.answers.waking import NOT_WOKEN
+from subagents.api.tools import wait_tool, worker_tools
 from subagents.api.tools.tool import Answer, Call
 
 
@@ -123,5 +124,50 @@ def test_a_wait_ends_at_once_when_the_daemon_stops_and_says_that_it_may_be_repea
         assert message["error"]["data"]["code"] == "unavailable"
         assert message["error"]["data"]["retryable"]
         assert run_id
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("tools:spawn:wake")
+def test_a_receipt_says_how_its_session_hears_of_the_end(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        spawn = {"name": "sessions_spawn", "arguments": {"task": "x", "agentId": "quick"}}
+        plain = Wire(home, tasks=False)
+        assert (await plain.ok("tools/call", **spawn))["structuredContent"]["wake"] == NOT_WOKEN
+        hooked = Wire(home, tasks=False, headers={"X-Subagents-Wake": "hook"})
+        assert "hook" in (await hooked.ok("tools/call", **spawn))["structuredContent"]["wake"]
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("tools:request:pending")
+@pytest.mark.parametrize("is_heard", [False, True])
+def test_a_call_waits_longer_for_an_answer_where_its_client_hears_that_it_lives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_heard: bool
+) -> None:
+    assert worker_tools.HEARD_WAIT_S < 300  # what a model has read is forgotten then
+    monkeypatch.setattr(worker_tools, "ANSWER_WAIT_S", 0.0)
+    monkeypatch.setattr(worker_tools, "TELL_S", 0.05)
+
+    async def scenario(home: Home) -> None:
+        run_id = (await home.spawn("hang"))["runId"]
+        await home.until_phase(run_id, "running")
+        wire = Wire(home, tasks=False, headers=home.worker(run_id))
+        meta = {"progressToken": 1} if is_heard else {}
+        asking = asyncio.create_task(
+            wire.ok(
+                "tools/call",
+                name="request_orchestrator",
+                arguments={"question": "which?"},
+                _meta=meta,
+            )
+        )
+        published = home.services.engine.ledger.published
+        await until(lambda: bool(published[run_id].pending_requests))
+        if not is_heard:
+            assert (await asking)["structuredContent"]["status"] == "pending"
+            return
+        await home.ok("POST", f"/v1/requests/{run_id}:q1/respond", {"response": "this one"})
+        assert (await asking)["structuredContent"]["answer"] == "this one"
 
     play(tmp_path, scenario)
