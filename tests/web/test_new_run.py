@@ -8,6 +8,8 @@ from playwright.sync_api import expect
 from tests.e2e.live_home import LiveHome
 from tests.web.conftest import Browsers
 
+from subagents.client.client import Client
+
 
 @pytest.mark.requirement("web:dry-run")
 def test_a_run_starts_with_what_the_form_proposes_once_its_task_is_written(
@@ -101,3 +103,24 @@ def test_the_table_of_runs_says_how_it_is_sorted_and_turns(
     ended.get_by_role("button").click()
     expect(ended).to_have_attribute("aria-sort", "ascending")
     expect(rows.first).to_contain_text("first")
+
+
+@pytest.mark.requirement("web:sort")
+def test_a_filter_finds_a_run_that_another_run_spawned(home: LiveHome, browsers: Browsers) -> None:
+    above = home.spawn("sleep 600", label="above")
+    home.until_phase(above, "running")
+    me = {name.lower(): value for name, value in home.as_worker(above).items()}
+    with Client(home.paths.socket, headers=me) as client:
+        client.post("/v1/runs", home.spawn_body("true", label="leaf"))
+    page = browsers.at_the_page()
+    for key in ("g", "r"):
+        page.keyboard.press(key)
+    rows = page.get_by_role("row").filter(has=page.get_by_role("checkbox"))
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("above")
+    page.keyboard.press("/")
+    page.keyboard.type("label:leaf")
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("leaf")
+    page.get_by_role("checkbox", name="roots only").check()
+    expect(page.get_by_text("No run fits label:leaf")).to_be_visible()

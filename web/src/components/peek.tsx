@@ -37,7 +37,7 @@ export function Peek() {
           ["requester", <Said key="requester" text={run.requester} mono />],
           ["directory", <Said key="directory" text={run.directory} mono />],
           ["tags", plain(run.tags.join(", "))],
-          ["attempt", run.attempt === 0 ? "none yet" : `${run.attempt} of at most ${run.attemptsMax}`],
+          ["attempt", run.attempt === 0 ? "none yet" : run.attempt],
           ["spawned", at(run.createdAt)],
           ["began", at(run.startedAt)],
           ["ended", at(run.endedAt)],

@@ -25,7 +25,8 @@ type Shown = { run: RunRow; level: number };
 export default function RunsPage() {
   const [search, setSearch] = useSearchParams();
   const filter = search.get("q") ?? "";
-  const isFlat = search.get("flat") === "1";
+  // Who looks for something means all runs; the plain list would be drowned by what is below.
+  const isFlat = filter === "" ? search.get("flat") === "1" : search.get("roots") !== "1";
   const hidesEnded = search.get("hide") === "1";
   const sort = (search.get("sort") ?? "newest") as Sort;
   const field = useRef<HTMLInputElement>(null);
@@ -105,7 +106,7 @@ export default function RunsPage() {
           <option value="ended">by end: only ended</option>
         </select>
         <label className="check button">
-          <input type="checkbox" checked={!isFlat} onChange={() => put("flat", isFlat ? "" : "1")} /> roots only
+          <input type="checkbox" checked={!isFlat} onChange={() => (filter === "" ? put("flat", isFlat ? "" : "1") : put("roots", isFlat ? "1" : ""))} /> roots only
         </label>
         <label className="check button">
           <input type="checkbox" checked={hidesEnded} onChange={() => put("hide", hidesEnded ? "" : "1")} /> hide ended <kbd>h</kbd>

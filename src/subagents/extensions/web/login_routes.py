@@ -23,7 +23,7 @@ from subagents.extensions.web.logins import CODE_MS, csrf_of, logins_of
 from subagents.text import iso
 
 CODE_BODY_BYTES_MAX: Final = 1024
-COOKIE_S: Final = 400 * 24 * 3600
+COOKIE_S: Final = 30 * 24 * 3600
 """A cookie may be kept so long; when the login is over is not for the browser to say."""
 
 

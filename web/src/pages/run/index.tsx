@@ -57,7 +57,6 @@ export default function RunPage({ id, tab }: { id: string; tab: string }) {
 
 function Tabs({ run, tab }: { run: RunDetail; tab: string }) {
   const numbers: Partial<Record<Tab, number>> = {
-    tree: run.children.length,
     changes: run.workspace?.changes?.files ?? 0,
     messages: run.requests.length,
   };

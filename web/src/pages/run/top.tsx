@@ -57,7 +57,7 @@ export function RunTop({ run }: { run: RunDetail }) {
         )}
         {status !== undefined && status.childrenTotal > 0 && (
           <li>
-            below it <b>{counted(status.childrenTotal, "run")}</b>
+            spawned <b>{counted(status.childrenTotal, "run")}</b>
             {status.childrenActive > 0 && `, ${status.childrenActive} active`}
           </li>
         )}
