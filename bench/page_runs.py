@@ -172,7 +172,7 @@ def _nodes(page: Page, root: str, drawn: str) -> dict[str, float]:
         return nodes(page)
 
     found = {"nodes_now": seen("", "h2"), "nodes_runs": seen("runs", ".runrow[data-row]")}
-    seen("runs?q=agent:lead", ".runrow[data-row]")
+    seen("runs?q=agent:lead&roots=1", ".runrow[data-row]")
     page.get_by_label("unfold").first.click()
     page.wait_for_selector(".runrow[aria-level='2']")
     found["nodes_runs_open"] = nodes(page)

@@ -8,6 +8,9 @@ import sys
 
 from subagents.cli.standard_streams import prepare
 
+MCP_FRONT = "subagents.extensions.mcp.bridge.mcp_front"
+"""Known by name, as all extensions are; the table of commands takes too long to import."""
+
 
 def main() -> int:
     """Run the command that this process's arguments name; returns the exit code."""
@@ -15,9 +18,9 @@ def main() -> int:
     words = sys.argv[1:]
     # `mcp install` and the like are commands of their own.
     if words[:1] == ["mcp"] and (len(words) == 1 or _is_option(words[1])):
-        from subagents.extensions.mcp.bridge.mcp_front import serve  # noqa: PLC0415
-
-        return serve(words[1:])
+        # importlib takes as long to import as the rest of this takes together.
+        code: int = __import__(MCP_FRONT, fromlist=["serve"]).serve(words[1:])
+        return code
     from subagents.cli.main import main as run  # noqa: PLC0415
 
     return run()
