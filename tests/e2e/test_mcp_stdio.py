@@ -382,7 +382,7 @@ def test_a_daemon_that_serves_a_bridge_loads_nothing_heavy_for_it(tmp_path: Path
 def test_it_imports_nothing_heavy_and_little_else(tmp_path: Path) -> None:
     with live_home(tmp_path, started=False) as home:
         code = (
-            "import sys; from subagents.cli.main import main; main(['mcp']);"
+            "import sys; from subagents.__main__ import main; sys.argv[1:] = ['mcp']; main();"
             # A thread imports it while the first lines are answered, and is somewhere by now.
             "import subagents.extensions.mcp.bridge.mcp_command;"
             "heavy = {'mcp', 'mcp_types', 'starlette', 'asyncio', 'pydantic', 'http'};"
