@@ -76,6 +76,16 @@ def test_another_process_is_refused_while_the_first_one_lives(tmp_path: Path) ->
             assert store.open("me") == 2
 
 
+@pytest.mark.requirement("store:place")
+def test_no_connection_outlives_the_store_that_made_it(tmp_path: Path) -> None:
+    store = a_store(tmp_path / "subagents.db")
+    store.open("me")
+    with store._reader() as connection:
+        store.close()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")
+
+
 # -- damage --------------------------------------------------------------------------------------
 
 

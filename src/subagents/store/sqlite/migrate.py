@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 
@@ -85,6 +86,5 @@ def _not_known(path: Path, number: int, odd: str, kept: Path) -> CorruptState:
 def _copy(connection: sqlite3.Connection, target: Path) -> None:
     target.touch(mode=0o600)  # as private as the database itself
     target.chmod(0o600)
-    with sqlite3.connect(target) as copy:
+    with closing(sqlite3.connect(target)) as copy:
         connection.backup(copy)
-    copy.close()

@@ -12,7 +12,7 @@ import re
 import sqlite3
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -110,6 +110,7 @@ class SqliteStore(RowStore):
         self._writer: sqlite3.Connection | None = None
         self._readers: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
         self._readers_made = 0
+        self._is_closed = False
         self._lock: int | None = None
         self._mark: WalMark | None = None
         self._lending = threading.Lock()
@@ -155,6 +156,7 @@ class SqliteStore(RowStore):
     def open(self, owner: str) -> int:
         """See ``ports.Store.open``; also applies missing migrations."""
         self._take_lock()
+        self._is_closed = False
         self._reserve.give_back()
         try:
             if Path(f"{self._path}-journal").exists():
@@ -250,12 +252,13 @@ class SqliteStore(RowStore):
         )
         if not is_ours:
             return connection
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES_MAX}")
-        connection.execute("PRAGMA cache_size = -16384")
-        # What is deleted or overwritten is zeroed in the file. Most systems build SQLite so.
-        connection.execute("PRAGMA secure_delete = ON")
+        with _closed_by_failure(connection):
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES_MAX}")
+            connection.execute("PRAGMA cache_size = -16384")
+            # What is deleted or overwritten is zeroed in the file. Most systems build SQLite so.
+            connection.execute("PRAGMA secure_delete = ON")
         os.chmod(self._path, 0o600)  # noqa: PTH101 - tasks and results are nobody else's business
         return connection
 
@@ -378,9 +381,8 @@ class SqliteStore(RowStore):
         self._open.forget()
         # The order matters: a mark that is closed under a connection drops SQLite's locks, the
         # reserve is for what SQLite leaves, and with the lock the next process comes in.
-        while not self._readers.empty():
-            self._readers.get().close()
-            self._readers_made -= 1
+        self._is_closed = True
+        self._close_readers()
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -391,6 +393,13 @@ class SqliteStore(RowStore):
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+    def _close_readers(self) -> None:
+        # One that a thread still reads with is closed when it comes back.
+        with suppress(queue.Empty):
+            while True:
+                self._readers.get_nowait().close()
+                self._readers_made -= 1
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -554,6 +563,8 @@ class SqliteStore(RowStore):
             raise StoreUnavailable(f"the database cannot be read: {error}") from error
         finally:
             self._readers.put(connection)
+            if self._is_closed:
+                self._close_readers()
 
     def _borrow(self) -> sqlite3.Connection:
         try:
@@ -567,10 +578,11 @@ class SqliteStore(RowStore):
             if not is_new:
                 return self._readers.get(timeout=BUSY_TIMEOUT_MS / 1000)
             connection = self._connect()
-            connection.execute("PRAGMA query_only = ON")
-            connection.create_function("mentions", 4, mentions, deterministic=True)
-            connection.create_function("is_of_model", 2, is_of_model, deterministic=True)
-            connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KB}")
+            with _closed_by_failure(connection):
+                connection.execute("PRAGMA query_only = ON")
+                connection.create_function("mentions", 4, mentions, deterministic=True)
+                connection.create_function("is_of_model", 2, is_of_model, deterministic=True)
+                connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KB}")
         except queue.Empty as error:
             raise StoreUnavailable("all readers of the database are busy") from error
         except sqlite3.DatabaseError as error:
@@ -644,6 +656,15 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         # After some errors, such as a full disk, SQLite has rolled back by itself.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def _closed_by_failure(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
         raise
 
 
