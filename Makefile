@@ -86,7 +86,7 @@ test-all: export OF_COMMIT = 1000
 test-all: ## and the rest, an hour or two: every test, thousands of seeds, torture
 	@$(PYTHON) -m scripts.gate all --record
 
-soak: ## what takes a night: an hour of torture, every mutation, fuzzing, real programs, clusters
+soak: ## what takes a night: an hour of torture, fuzzing, real programs, clusters
 	@$(PYTHON) -m scripts.gate soak
 
 tests-check: $(call group,check)

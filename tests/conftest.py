@@ -2,7 +2,6 @@
 works.
 """
 
-import os
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -34,8 +33,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     tier = Tier[config.getoption("tier")]
-    # For tests that do more in a later tier, and for the processes that run them.
-    os.environ["SUBAGENTS_TIER"] = tier.name
     config.pluginmanager.register(Selection(config, Tiers.read(), tier))
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(TierReport(config, tier))

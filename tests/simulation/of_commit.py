@@ -1,8 +1,6 @@
-"""What is tried of a long list: another part with every commit, the same for all who have it."""
+"""Which seeds are tried: others with every commit, the same for all who have it."""
 
-import random
 import subprocess
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -21,13 +19,6 @@ def commit() -> str:
     except (OSError, subprocess.CalledProcessError):
         return WITHOUT_GIT
     return done.stdout.strip()
-
-
-def of_commit(names: Iterable[str], count: int, of: str | None = None) -> list[str]:
-    """So many of these names."""
-    every = sorted(names)
-    rng = random.Random(of or commit())
-    return sorted(rng.sample(every, min(count, len(every))))
 
 
 def seeds_of_commit(count: int, of: str | None = None) -> range:

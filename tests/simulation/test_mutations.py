@@ -1,18 +1,13 @@
 """The simulator is only worth its time if it finds what is broken: here it must."""
 
-import os
 from collections.abc import Callable
 
 import pytest
 from tests.simulation.mutation_search import ALL, caught_by, known_seed, simulator_of
-from tests.simulation.of_commit import of_commit
-
-EVERYTHING = os.environ.get("SUBAGENTS_TIER") == "all"
-OF_COMMIT = 10
 
 
 @pytest.mark.requirement("simulator:catches-mutations")
-@pytest.mark.parametrize("name", sorted(ALL) if EVERYTHING else of_commit(ALL, OF_COMMIT))
+@pytest.mark.parametrize("name", sorted(ALL))
 def test_a_broken_daemon_is_caught_by_the_seed_that_is_known_to_catch_it(
     name: str, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
 ) -> None:

@@ -1,21 +1,9 @@
-"""What each commit tries of a long list."""
+"""Which seeds each commit tries."""
 
 import pytest
-from tests.simulation.of_commit import SEEDS, WITHOUT_GIT, commit, of_commit, seeds_of_commit
+from tests.simulation.of_commit import SEEDS, WITHOUT_GIT, commit, seeds_of_commit
 
-NAMES = [f"name {number}" for number in range(111)]
 ONE, OTHER = "a" * 40, "b" * 40
-
-
-@pytest.mark.requirement("simulator:seeds-of-commit")
-def test_a_commit_chooses_the_same_every_time_and_another_commit_something_else() -> None:
-    chosen = of_commit(NAMES, 10, ONE)
-
-    assert len(set(chosen)) == 10
-    assert set(chosen) < set(NAMES)
-    assert of_commit(reversed(NAMES), 10, ONE) == chosen
-    assert of_commit(NAMES, 10, OTHER) != chosen
-    assert of_commit(NAMES, 200, ONE) == sorted(NAMES)
 
 
 @pytest.mark.requirement("simulator:seeds-of-commit")
@@ -35,6 +23,6 @@ def test_where_there_is_no_git_the_choice_is_always_the_same(
     commit.cache_clear()
     try:
         assert commit() == WITHOUT_GIT
-        assert of_commit(NAMES, 10) == of_commit(NAMES, 10, WITHOUT_GIT)
+        assert seeds_of_commit(10) == seeds_of_commit(10, WITHOUT_GIT)
     finally:
         commit.cache_clear()

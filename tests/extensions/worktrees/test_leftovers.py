@@ -43,6 +43,23 @@ def test_what_was_changed_made_and_deleted_is_one_commit_that_can_be_merged(
     assert not (repository / "out").exists()
 
 
+@pytest.mark.requirement("worktree:home:committed")
+def test_what_was_changed_in_the_second_of_the_checkout_is_seen_though_its_size_is_the_same(
+    harness: Harness, repository: Path
+) -> None:
+    git(repository, "config", "core.trustctime", "false")
+    tree, root = harness.made(repository)
+    file = root / "sub" / "a.txt"
+    at = file.stat().st_mtime_ns - 100 * 10**9
+    os.utime(file, ns=(at, at))
+    git(root, "update-index", "--refresh")
+    file.write_text("changed\n")
+    for each in (file, *repository.glob(".git/worktrees/*/index")):
+        os.utime(each, ns=(at, at))
+    assert [each.path for each in harness.changes(tree).changed] == ["sub/a.txt"]
+    assert git(repository, "show", f"{tree.branch}:sub/a.txt") == "changed"
+
+
 @pytest.mark.requirement("worktree:home:nothing")
 def test_nothing_is_committed_when_nothing_is_left(harness: Harness, repository: Path) -> None:
     tree, root = harness.made(repository)

@@ -355,7 +355,8 @@ class GitWorktrees:
         for left in (index, own.with_name("subagents-index.lock")):
             left.unlink(missing_ok=True)  # of a daemon that was killed
         if own.is_file():
-            shutil.copyfile(own, index)
+            # With its time: git reads again what was written in the second of its index, or after.
+            shutil.copy2(own, index)
         return index
 
     # -- looking, removing -----------------------------------------------------------------
