@@ -129,6 +129,29 @@ def test_times_that_passed_while_nothing_could_start_are_made_up_for_once_or_not
     in_world(tmp_path, scenario)
 
 
+@pytest.mark.requirement("schedule:missed:spread")
+def test_after_a_gap_five_schedules_make_up_at_once_and_five_more_each_ten_seconds(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        for number in range(12):
+            await added(world, name=f"late-{number}")
+        await added(world, name="left-out", missed=Missed.SKIP)
+        await world.crash()
+        world.clock.jump(5 * 3_600 + 1_800)
+        await world.boot()
+
+        counts = []
+        for seconds in (1, 8, 2, 10, 3_600):
+            await world.clock.advance(seconds)
+            every = [each.times for each in Schedules.of(world.engine).all if each.times]
+            counts.append(sum(each.decision is Decision.STARTED for (*_, each) in every))
+            assert sum(times[-1].decision is Decision.MISSED for times in every) == 1
+        assert counts == [5, 5, 10, 12, 12]
+
+    in_world(tmp_path, scenario)
+
+
 @pytest.mark.requirement("schedule:missed")
 def test_a_machine_that_slept_looks_at_its_schedules_when_it_wakes(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:

@@ -53,6 +53,9 @@ LATE_MS: Final = 60_000
 SET_BACK_MS: Final = 3 * 3_600_000
 AGAIN_MS: Final = 60_000
 """The time until the next try, where the store could take no new runs."""
+MADE_UP_AT_ONCE: Final = 5
+MADE_UP_GAP_MS: Final = 10_000
+"""After a gap, five schedules make up for what they missed, and five more each ten seconds."""
 TEXT_CHARS_MAX: Final = 500
 ID_MARK: Final = "s-"
 
@@ -69,7 +72,7 @@ class Schedules(Part):
         """The schedules as they are with the next commit."""
         self._published: dict[ScheduleId, Schedule] = {}
         self._due: dict[ScheduleId, int | None] = {}
-        self._not_before: dict[ScheduleId, int] = {}
+        """When to look at each next: at its next time, or later, where it must wait for that."""
         self._changed = asyncio.Event()
         self._must_look_back = False
         self._working: asyncio.Task[None] | None = None
@@ -106,7 +109,7 @@ class Schedules(Part):
         """See ``Part``."""
         known = {**self._published, **self._live}
         for schedule_id in [each.id for each in known.values() if each.requester in sessions]:
-            for one in (self._live, self._published, self._due, self._not_before):
+            for one in (self._live, self._published, self._due):
                 one.pop(schedule_id, None)
 
     def _begin_if_needed(self) -> None:
@@ -283,7 +286,6 @@ class Schedules(Part):
 
     def _put(self, schedule_id: ScheduleId, schedule: Schedule | None) -> None:
         self._ledger.put_schedule(schedule_id, schedule)
-        self._not_before.pop(schedule_id, None)
         if schedule is None:
             self._live.pop(schedule_id, None)
             self._due.pop(schedule_id, None)
@@ -340,39 +342,33 @@ class Schedules(Part):
         while True:
             await self.start_due()
             self._changed.clear()
-            due = self._next_ms()
+            due = min((each for each in self._due.values() if each is not None), default=None)
             if due is None:
                 await self._changed.wait()
             else:
                 wait_ms = max(due - self._clock.now_ms(), 1)
                 await wait_at_most(self._clock, wait_ms / 1000, self._changed)
 
-    def _next_ms(self) -> int | None:
-        return min(
-            (
-                max(due, self._not_before.get(schedule_id, due))
-                for schedule_id, due in self._due.items()
-                if due is not None
-            ),
-            default=None,
-        )
-
     async def start_due(self) -> None:
-        """Decide every time that has passed."""
-        now = self._clock.now_ms()
+        """Decide the times that have passed: of those that are made up for, a few at once."""
+        now, made_up = self._clock.now_ms(), 0
         if self._must_look_back:
             self._must_look_back = False
             self._look_back(now)
         for schedule_id in tuple(self._live):
-            schedule = self._live.get(schedule_id)
-            if schedule is None:
-                continue
-            due = self._due.get(schedule.id)
-            if due is None or max(due, self._not_before.get(schedule.id, due)) > now:
+            schedule, due = self._live.get(schedule_id), self._due.get(schedule_id)
+            if schedule is None or due is None or due > now:
                 continue
             times = passed(schedule, now)
-            if times is not None:
-                await self._decide(schedule, times.newest_ms, times.number)
+            if times is None:
+                continue
+            is_late = times.number > 1 or now - times.newest_ms > LATE_MS
+            if is_late and schedule.missed is Missed.ONCE:
+                made_up += 1
+                if made_up > MADE_UP_AT_ONCE:
+                    self._due[schedule_id] = now + MADE_UP_GAP_MS
+                    continue
+            await self._decide(schedule, times.newest_ms, times.number)
 
     def _look_back(self, now_ms: int) -> None:
         """Let nobody wait for a year because the clock was a year ahead for a minute.
@@ -403,7 +399,7 @@ class Schedules(Part):
         except (StoreUnavailable, Fenced, Elsewhere) as error:
             # Nothing was stored, this time's decision neither: it is still due.
             log.warning("schedule %s cannot start its work yet: %s", schedule.name, error)
-            self._not_before[schedule.id] = now + AGAIN_MS
+            self._due[schedule.id] = now + AGAIN_MS
         except SubagentsError as error:
             text = error.message if error.hint is None else f"{error.message}; {error.hint}"
             self._refuse(schedule, due, text)
