@@ -156,7 +156,7 @@ class RunHandle:
         return await self._ask("/status", RunStatus)
 
     async def show(self) -> RunDetail:
-        """Everything about the run, with at most 4,000 characters of its result."""
+        """Everything about the run, with at most 8,000 characters of its result."""
         return await self._ask("", RunDetail)
 
     async def tree(self) -> RunNode:

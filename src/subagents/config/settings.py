@@ -133,7 +133,7 @@ class SubagentDefaults(Section, frozen=True):
     max_announce_chars: Annotated[
         int,
         Meta(ge=100, le=1_000_000, description="A longer result is cut in the announcement only."),
-    ] = 4000
+    ] = 8000
     agent: Annotated[
         Name | None,
         Meta(description="Agent of a spawn that names none and whose requester has none."),

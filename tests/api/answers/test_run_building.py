@@ -202,15 +202,15 @@ def test_values_of_a_judges_env_appear_in_no_document_of_the_judged_run() -> Non
 @pytest.mark.requirement("wire:detail")
 def test_details_keep_the_parameters_word_for_word_and_cut_only_the_result() -> None:
     spec = RunSpec(task="t" * 1000, retry_count=2)
-    run = run_after(spawned(spec), slot(), started(), result("é" * 5000), exited())
+    run = run_after(spawned(spec), slot(), started(), result("é" * 9000), exited())
 
     detail = document_of(run_building.detail(run, 0))
 
     assert detail["originalSpawnParams"] == {"task": "t" * 1000, "retryCount": 2}
     assert str(detail["task"]).endswith("… (500 more characters)")
     assert str(detail["result"]).endswith("… (1000 more characters)")
-    assert detail["resultBytes"] == 10_000
-    assert document_of(run_building.shown(wire.StoredResult, run))["result"] == "é" * 5000
+    assert detail["resultBytes"] == 18_000
+    assert document_of(run_building.shown(wire.StoredResult, run))["result"] == "é" * 9000
 
 
 @pytest.mark.requirement("wire:detail", "attempts:node")

@@ -40,12 +40,12 @@ def test_a_long_result_is_cut_in_both_forms_with_the_way_to_the_rest(tmp_path: P
         answer = await desk.call("sessions_wait", runIds=[run_id])
         (item,) = completed(answer.structured)
         where = f"all of it: subagents action=result target={run_id}"
-        shown = f"(the end of {2 * LONG_CHARS} bytes; {where})\n…{'é' * 4000}"
+        shown = f"(the end of {2 * LONG_CHARS} bytes; {where})\n…{'é' * 8000}"
 
         assert item["result"] == shown
         assert (item["resultBytes"], item["truncated"]) == (2 * LONG_CHARS, True)
         assert shown in answer.text
-        assert "é" * 4001 not in answer.text
+        assert "é" * 8001 not in answer.text
 
     play(tmp_path, scenario)
 

@@ -42,7 +42,7 @@ from subagents.engine.runs.surroundings import Root, Surroundings
 from subagents.text import iso, shortened
 
 S = TypeVar("S", bound=WireStruct)
-DETAIL_RESULT_CHARS_MAX: Final = 4000
+DETAIL_RESULT_CHARS_MAX: Final = 8_000
 ROW_TASK_CHARS_MAX: Final = 500
 SUMMARY_CHARS_MAX: Final = 300
 HIDDEN: Final = "(hidden)"
@@ -104,7 +104,7 @@ def shown(
 
 
 def detail(run: Run, now_ms: int, around: Surroundings | None = None) -> wire.RunDetail:
-    """Everything about one run, but at most 4,000 characters of its result."""
+    """Everything about one run, but at most 8,000 characters of its result."""
     result = shortened(run.result, DETAIL_RESULT_CHARS_MAX)
     return shown(wire.RunDetail, run, now_ms, around, result=result)
 

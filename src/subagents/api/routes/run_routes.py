@@ -136,7 +136,7 @@ def _next_times(services: Services) -> list[NextTime]:
 
 
 async def show(request: Request) -> Response:
-    """GET /v1/runs/{sel}: everything, but at most 4,000 characters of the result."""
+    """GET /v1/runs/{sel}: everything, but at most 8,000 characters of the result."""
     services, _, run = await on_run(request)
     return answer(run_building.detail(run, services.now_ms(), services.around()))
 

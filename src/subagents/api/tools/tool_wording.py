@@ -28,7 +28,7 @@ from subagents.domain.text.announcement import announcement_text
 from subagents.engine.messages.mailbox import Need
 from subagents.text import clock, cost_bound, fence, one_line, shortened
 
-RESULT_CHARS: Final = (4_000, 2_000, 1_000, 500)
+RESULT_CHARS: Final = (8_000, 4_000, 2_000, 1_000, 500)
 """How much of each result one answer shows: the most with which all of them fit."""
 MESSAGE_CHARS_MAX: Final = 6_000
 """The longest question or notice; both sides keep to less, but for a long context."""

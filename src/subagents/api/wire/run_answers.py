@@ -501,7 +501,7 @@ class Cancellation(WireStruct, frozen=True, kw_only=True):
 
 
 class RunDetail(RunRow, frozen=True, kw_only=True):
-    """Everything about one run, but at most 4,000 characters of its result."""
+    """Everything about one run, but at most 8,000 characters of its result."""
 
     spec: dict[str, object] = {}
     """The spawn parameters, with defaults."""

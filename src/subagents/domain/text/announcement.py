@@ -35,7 +35,7 @@ from subagents.text import (
 )
 
 DEPENDENCY_RESULT_BYTES_MAX: Final = 32 * 1024
-CHILD_RESULT_CHARS_MAX: Final = 4_000
+CHILD_RESULT_CHARS_MAX: Final = 8_000
 NO_REPLY: Final = "NO_REPLY"
 """A worker's whole text when it has nothing to say."""
 ANSWER_SUFFIX: Final = ":answer"
