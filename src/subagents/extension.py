@@ -136,8 +136,9 @@ class Extension(NamedTuple):
     ``subagents.runtimes``.
     """
     worktrees: str = ""
-    """``(Path, OffLoop, Mapping[str, str]) → Worktrees``: where runs with ``isolation: worktree``
-    work, below that directory, by threads and an environment of their own. The first one counts.
+    """``(Path, OffLoop, Mapping[str, str], () → Settings) → Worktrees``: where runs with
+    ``isolation: worktree`` work, below that directory, by threads and an environment of their own.
+    The first one counts.
     """
     couriers: str = ""
     """``(FollowerHost) → Sequence[Courier]``: who brings a result to a requester."""

@@ -166,7 +166,7 @@ def build_node(
     )
     followers = dict(extension.made("followers", host))
     couriers = [each for _, found in extension.made("couriers", host) for each in found]
-    places = extension.made("worktrees", paths.worktrees_dir, trees, os.environ)
+    places = extension.made("worktrees", paths.worktrees_dir, trees, os.environ, now)
 
     async def orphans(known: Callable[[], set[AttemptId]]) -> list[tuple[str, int]]:
         return [(attempt, pid) for attempt, pid in await command.orphans(known)]

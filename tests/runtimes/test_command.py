@@ -58,6 +58,24 @@ def test_stdin_is_what_the_agent_asks_for_or_the_results_before(
     assert harness.ended_launch(launch).result.text == expected
 
 
+@pytest.mark.requirement("runtimes:setup")
+def test_a_setup_goes_before_the_program_in_its_environment_and_fails_in_its_place(
+    harness: Harness,
+) -> None:
+    launch = replace(
+        harness.launch("sh", "-c", "cat; cat made"),
+        previous_results="given",
+        env={"MARK": "mine"},
+        setup='cat; echo loud; echo "$MARK" >made; pwd >>made',
+    )
+    ended = harness.ended_launch(launch)
+    assert ended.result.text == f"given\nmine\n{harness.cwd}"
+    failing = replace(harness.launch("touch", "started", number=2), setup="echo why >&2; exit 7")
+    ended = harness.ended_launch(failing)
+    assert (ended.exited.exit, ended.exited.stderr_tail) == (Exit(code=7), "why")
+    assert not (harness.cwd / "started").exists()
+
+
 @pytest.mark.requirement("runtimes:env-allow-list")
 def test_the_daemons_secrets_never_reach_a_worker(
     harness: Harness, monkeypatch: pytest.MonkeyPatch

@@ -68,6 +68,8 @@ class Launch(WorkerSetup, frozen=True, kw_only=True):
     """What the engine adds: SUBAGENTS_SOCKET, SUBAGENTS_TOKEN, … the runtime adds the rest."""
     unset: tuple[str, ...] = ()
     """Variables that its worker has not, whatever the daemon's environment holds."""
+    setup: str = ""
+    """What a shell runs before the worker, in its environment; that fails as this fails."""
     native_session: str | None = None
     """The program's own session to resume (``SessionSeen`` of an earlier attempt), and
     ``prompt`` is what is new in it; None = a new session."""

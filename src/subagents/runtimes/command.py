@@ -54,6 +54,7 @@ from subagents.runtimes.process.environment import (
     program,
 )
 from subagents.runtimes.process.shim import (
+    SETUP,
     AttemptDirectory,
     PlainReader,
     ProcessAttempts,
@@ -239,8 +240,8 @@ class CommandRuntime:
             "prompt": launch.prompt,
         }
         files = {"task": launch.task, "prompt": launch.prompt, SYSTEM_FILE: launch.system_prompt}
-        if stdin[options.stdin]:
-            files["stdin"] = stdin[options.stdin]
+        files |= {"stdin": text} if (text := stdin[options.stdin]) else {}
+        files |= {SETUP: launch.setup} if launch.setup else {}
         return ShimCommand(
             argv=tuple(map(as_bytes, argv)),
             env={as_bytes(name): as_bytes(value) for name, value in env.items()},

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.e2e.live_home import DEFAULTS, Document, LiveHome, live_home, until
-from tests.repository import a_repository, branches, git
+from tests.repository import a_repository, branches, commit, git
 
 from subagents.client.client import Client
 from subagents.errors import UsageError
@@ -217,3 +217,28 @@ def test_a_worktree_that_cannot_be_made_fails_the_attempt_with_the_reason(tmp_pa
         item = home.finish(first, receipt["runId"])[1]
         assert item["outcome"]["reason"] == "start_failed"
         assert "is gone" in item["outcome"]["error"]
+
+
+@pytest.mark.requirement("worktree:setup:run")
+def test_a_worktree_is_set_up_before_its_first_worker_and_not_again_for_a_retry(
+    tmp_path: Path,
+) -> None:
+    repository = a_repository(tmp_path / "repository")
+    table = f"""[worktrees.x]
+repository = "{repository}"
+setup = "mkdir -p out; echo $SUBAGENTS_ATTEMPT_NUMBER >>out/ran; echo loud; [ ! -e refused ]"
+"""
+    with live_home(tmp_path, config=f"{DEFAULTS}\n{table}") as home:
+        task = "cat ../out/ran; [ -e ../out/failed ] || { touch ../out/failed; exit 1; }"
+        receipt = spawn(home, repository / "sub", task, label="one", retryCount=1, retryDelay=0)
+        (item,) = home.finish(receipt["runId"])
+        assert (item["outcome"]["status"], item["result"]) == ("ok", "1")
+        assert "loud" in str(home.get(f"/v1/runs/{receipt['runId']}/log?limit=50"))
+
+        (repository / "refused").touch()
+        commit(repository, "refused")
+        failing = spawn(home, repository, "touch started", label="two")
+        (item,) = home.finish(failing["runId"])
+        told = "the worktree's setup failed with exit code 1 (worktrees.x.setup)"
+        assert told in item["outcome"]["error"]
+        assert "started" not in str(item["workspace"])

@@ -9,6 +9,7 @@ from typing import TypeVar
 import pytest
 from tests.repository import a_repository
 
+from subagents.config.settings import Settings
 from subagents.domain.run.values import RunId
 from subagents.domain.run.workspace import (
     Changes,
@@ -17,6 +18,7 @@ from subagents.domain.run.workspace import (
 from subagents.engine.kernel.threads import DaemonThreads
 from subagents.extensions.worktrees.git_worktrees import GitWorktrees, Look, Record
 from subagents.extensions.worktrees.worktree_merge import Merge
+from subagents.extensions.worktrees.worktree_settings import RepositorySettings
 from subagents.ports import Planned
 
 T = TypeVar("T")
@@ -31,6 +33,7 @@ class Harness:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.home = root / "worktrees"
+        self.tables: dict[str, RepositorySettings] = {}
 
     def made(self, repository: Path, *, run_id: RunId = ME) -> tuple[Worktree, Path]:
         """A worktree and its directory."""
@@ -42,7 +45,8 @@ class Harness:
         async def play() -> T:
             threads = DaemonThreads("git")
             try:
-                return await work(GitWorktrees(self.home, threads, os.environ))
+                now = Settings(tables={"worktrees": self.tables})
+                return await work(GitWorktrees(self.home, threads, os.environ, lambda: now))
             finally:
                 threads.close()
 

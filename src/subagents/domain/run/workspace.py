@@ -44,6 +44,8 @@ class Worktree(Value, frozen=True):
     """The working directory that was asked for."""
     node: str | None = None
     """Name of the node on which it is; None = of its owner, as of every run without a place."""
+    setup: str = ""
+    """What a shell runs before each worker in it; it knows by itself when nothing is left to do."""
 
 
 class PlacedTree(Value, frozen=True):

@@ -41,6 +41,7 @@ def launch_of(run: Run, env: Mapping[str, str | None]) -> Launch:
         tools=resolved.effective_tools,
         tools_deny=resolved.tools_deny,
         access=resolved.access,
+        setup=resolved.worktree.setup if resolved.worktree is not None else "",
         env=set_in(env),
         unset=tuple(sorted(name for name, value in env.items() if value is None)),
         native_session=_going_on(run),

@@ -61,7 +61,13 @@ from subagents.runtimes.process.environment import (
     passed_variables,
 )
 from subagents.runtimes.process.processes import alive, send
-from subagents.runtimes.process.shim import AttemptDirectory, ProcessAttempts, ShimCommand
+from subagents.runtimes.process.shim import (
+    READY,
+    SETUP,
+    AttemptDirectory,
+    ProcessAttempts,
+    ShimCommand,
+)
 from subagents.runtimes.runtime_options import handshake_seconds
 from subagents.runtimes.runtime_plugins import RuntimeHost
 
@@ -73,6 +79,7 @@ OPENING: Final = "opening"
 EXIT_BOUND_S: Final = 5.0
 """How long a program may take to exit by itself after its turn; then it is ended."""
 END_GRACE_S: Final = 2.0
+SETUP_LOOK_S: Final = 1.0
 ACCEPT_BOUND_S: Final = 30.0
 """How long it may take to confirm a message. Without a confirmation the message counts as accepted:
 it is in the program's input, and the turn is not over before it was answered."""
@@ -385,6 +392,10 @@ class ConversationRuntime(Generic[S]):
         dialect, reader = self._dialect, live.reader
         if not isinstance(dialect, Awaiting):
             return
+        while (directory.path / SETUP).exists() and not (directory.path / READY).exists():
+            if reader.is_over:
+                return
+            await self._clock.sleep(SETUP_LOOK_S)  # it cannot speak before
         while (owed := dialect.awaits(reader.state)) is not None and not reader.is_over:
 
             def is_given(owed: str = owed) -> bool:
@@ -450,6 +461,7 @@ class ConversationRuntime(Generic[S]):
             "task": as_bytes(launch.task),
             "prompt": as_bytes(opening.message),
             **first_input(self._dialect.begin(opening).input_lines),
+            **({SETUP: as_bytes(launch.setup)} if launch.setup else {}),
             **invocation.files,
         }
         return ShimCommand(

@@ -1,6 +1,6 @@
 """Git worktrees: where runs work apart, and how their work comes home."""
 
-from subagents.extension import Command, Extension
+from subagents.extension import Command, Extension, SettingsTable
 
 COMMANDS = "subagents.extensions.worktrees.worktree_commands"
 
@@ -17,6 +17,13 @@ extension = Extension(
         ),
     },
     parents={"worktree": "Look at what runs did apart, and bring it home"},
+    settings=(
+        SettingsTable(
+            "worktrees",
+            "subagents.extensions.worktrees.worktree_settings:RepositorySettings",
+            is_named=True,
+        ),
+    ),
     routes=("subagents.extensions.worktrees.worktree_routes",),
     worktrees="subagents.extensions.worktrees.git_worktrees:GitWorktrees",
     checks="subagents.extensions.worktrees.worktree_checks:checks",

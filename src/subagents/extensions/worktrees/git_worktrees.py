@@ -24,6 +24,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from subagents.config.settings import Settings
 from subagents.domain.run.values import RunId, Value, replace
 from subagents.domain.run.workspace import (
     BRANCHES,
@@ -35,8 +36,9 @@ from subagents.domain.run.workspace import (
 from subagents.errors import NotFound, RuntimeUnavailable, UsageError
 from subagents.extensions.worktrees.leftovers import bring_home, commit_of
 from subagents.extensions.worktrees.worktree_changes import changes_of, diff_of, printable
-from subagents.extensions.worktrees.worktree_include import copied
+from subagents.extensions.worktrees.worktree_include import copied, linked
 from subagents.extensions.worktrees.worktree_merge import Merge, merged
+from subagents.extensions.worktrees.worktree_settings import RepositorySettings, settings_of
 from subagents.extensions.worktrees.worktree_standing import Standing, bytes_in, standing_of
 from subagents.ports import Diff, Kept, OffLoop, Planned
 from subagents.runtimes.git.git import (
@@ -56,6 +58,7 @@ LOOK_S: Final = 5.0
 """The longest count of what is not committed; a warning is not worth more."""
 _FIELD: Final = {"field": "isolation"}
 _INSTEAD: Final = "or leave isolation out"
+_FIX: Final = "only directories that it ignores are linked"
 
 
 class Record(Value, frozen=True):
@@ -93,12 +96,20 @@ class GitWorktrees:
         directory: Made when the first one is.
         off_loop: Carries git; for this alone, because a disk can be slow.
         environ: The daemon's environment.
+        settings_now: Has ``[worktrees.<name>]``.
     """
 
-    def __init__(self, directory: Path, off_loop: OffLoop, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        off_loop: OffLoop,
+        environ: Mapping[str, str],
+        settings_now: Callable[[], Settings] = Settings,
+    ) -> None:
         self._directory = directory
         self._off_loop = off_loop
         self._environ = environ
+        self._settings_now = settings_now
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def plan(self, cwd: str, *, run_id: RunId, label: str) -> Planned:
@@ -217,20 +228,30 @@ class GitWorktrees:
     def _plan(self, cwd: str, run_id: RunId, label: str) -> Planned:
         git = self._git(cwd)
         root, prefix = self._root(git, cwd)
+        name, wanted = self._wanted(root)
+        base, key = wanted.base, f"worktrees.{name}"
         if git.line("rev-parse", "--verify", "--quiet", "HEAD^{commit}") is None:
             raise _refused(f"{root} has no commit yet", f"commit something there, {_INSTEAD}")
-        if git.line("ls-tree", "--full-tree", "--name-only", "HEAD", ".gitmodules"):
+        if git.line("rev-parse", "--verify", "--quiet", f"{base}^{{commit}}") is None:
+            raise _refused(f"{root} has no commit {base}", f"{key}.base names it: change that")
+        modules = git.line("ls-tree", "--full-tree", "--name-only", base, ".gitmodules")
+        if modules and not wanted.setup:
             text = f"{root} has submodules, which a worktree does not hold"
-            raise _refused(text, f"give a clone of your own as cwd, {_INSTEAD}")
-        if prefix and git.line("cat-file", "-t", f"HEAD:{prefix.rstrip('/')}") != "tree":
-            text = f"{prefix} is not in the last commit of {root}"
+            how = "fetch them by setup in [worktrees.<name>] (git submodule update --init), or"
+            raise _refused(text, f"{how} give a clone of your own as cwd, {_INSTEAD}")
+        if prefix and git.line("cat-file", "-t", f"{base}:{prefix.rstrip('/')}") != "tree":
+            text = f"{prefix} is not in {_commit_in_words(base)} of {root}"
             raise _refused(text, f"commit it, give {root} as cwd, {_INSTEAD}")
+        for each in wanted.link:
+            if git.line("check-ignore", "--quiet", "--", f"{root}/{each}/") is None:
+                raise _refused(f"git does not ignore {root}/{each}", f"{key}.link names it: {_FIX}")
         path = self._directory / worktree_name(run_id, label)
         # A branch that has the name of our folder of branches: git makes none below it.
         is_taken = git.line("rev-parse", "--verify", "--quiet", f"refs/heads/{BRANCHES}")
         branch = branch_of(run_id, label, has_folder=is_taken is None)
-        tree = Worktree(repository=root, path=str(path), branch=branch, origin=cwd)
-        warnings = (*self._uncommitted(git), *_unrun(git))
+        setup = wanted.script(path, self._set_up(path), name)
+        tree = Worktree(repository=root, path=str(path), branch=branch, origin=cwd, setup=setup)
+        warnings = (*self._uncommitted(git, base), *_unrun(git))
         return Planned(tree=tree, cwd=str(path / prefix), warnings=warnings)
 
     def _root(self, git: Git, cwd: str) -> tuple[str, str]:
@@ -253,14 +274,22 @@ class GitWorktrees:
         prefix = git("rev-parse", "--show-prefix").removesuffix("\n")
         return root, prefix
 
-    def _uncommitted(self, git: Git) -> tuple[str, ...]:
+    def _wanted(self, root: str) -> tuple[str, RepositorySettings]:
+        return settings_of(self._settings_now().named(RepositorySettings), root)
+
+    def _set_up(self, path: Path) -> Path:
+        """The file that says that a worktree's setup has succeeded."""
+        return self._directory / f"{path.name}.set-up"
+
+    def _uncommitted(self, git: Git, base: str) -> tuple[str, ...]:
         asked = ("status", "--porcelain", "-z", "--no-renames", NO_SUBMODULES)
         answer = git.line(*asked, timeout_s=LOOK_S)
         count = len(fields(f"{answer}")) if answer else 0
         if not count:
             return ()
         noun = "change is" if count == 1 else "changes are"
-        return (f"{count} uncommitted {noun} not in the worktree: it begins from the last commit",)
+        where = _commit_in_words(base)
+        return (f"{count} uncommitted {noun} not in the worktree: it begins from {where}",)
 
     # -- making ----------------------------------------------------------------------------
 
@@ -283,7 +312,9 @@ class GitWorktrees:
             raise UsageError(f"{tree.path} is in the way of the worktree", details=_FIELD)
         if not Path(tree.repository).is_dir():
             raise UsageError(f"the repository {tree.repository} is gone", details=_FIELD)
-        base = self._git(tree.repository)("rev-parse", "--verify", "HEAD^{commit}").strip()
+        _, wanted = self._wanted(tree.repository)
+        asked = ("rev-parse", "--verify", f"{wanted.base}^{{commit}}")
+        base = self._git(tree.repository)(*asked).strip()
         record = Record(tree=tree, run_id=run_id, base=base)
         self._write(record)
         return record
@@ -296,13 +327,15 @@ class GitWorktrees:
             git.line("worktree", "remove", "--force", "--force", tree.path)
             shutil.rmtree(path, ignore_errors=True)
         git.line("worktree", "prune")
+        self._set_up(path).unlink(missing_ok=True)
         ref = f"refs/heads/{tree.branch}"
         has_branch = git.line("rev-parse", "--verify", "--quiet", ref) is not None
         where = (tree.path, tree.branch) if has_branch else ("-b", tree.branch, tree.path)
         last = () if has_branch else (record.base,)
         # From the repository of the checkout: a path that begins with "-" is none (absolute).
         git("worktree", "add", "--quiet", *where, *last, timeout_s=CHECKOUT_S)
-        return copied(git, Path(tree.repository), path)
+        root, (_, wanted) = Path(tree.repository), self._wanted(tree.repository)
+        return {**linked(root, path, wanted.link), **copied(git, root, path)}
 
     def _set_aside(self, record: Record, attempt: int) -> None:
         """Keep what was done since on a branch of its own, then begin from the base again."""
@@ -429,6 +462,7 @@ class GitWorktrees:
         except RuntimeUnavailable as error:
             return printable(error.message)
         self._file(tree).unlink(missing_ok=True)
+        self._set_up(Path(tree.path)).unlink(missing_ok=True)
         return None
 
     def _changes(self, tree: Worktree) -> Changes | None:
@@ -477,6 +511,7 @@ class GitWorktrees:
         # Only where it still is: a branch with commits stays.
         git.line("update-ref", "-d", f"refs/heads/{tree.branch}", record.base)
         self._file(tree).unlink(missing_ok=True)
+        self._set_up(Path(tree.path)).unlink(missing_ok=True)
         return True
 
     def _records(self) -> Iterator[Record]:
@@ -537,6 +572,10 @@ def _unrun(git: Git) -> tuple[str, ...]:
     what = f"{names} of the repository's own configuration is not run"
     how = "its files are in the worktree as they are in the commit"
     return (f"{what}: {how}; what is in yours (git config --global) is run",)
+
+
+def _commit_in_words(base: str) -> str:
+    return "the last commit" if base == "HEAD" else base
 
 
 def _refused(what: str, instead: str) -> UsageError:

@@ -44,6 +44,38 @@ def copied(git: Git, root: Path, to: Path) -> dict[str, str]:
         raise GitFailed(f"{INCLUDE}: {error}") from error
 
 
+def linked(root: Path, to: Path, names: Sequence[str]) -> dict[str, str]:
+    """Fill directories of these names in a new worktree with links into those of the checkout.
+
+    Not links of the directories: git would see those where it ignores a directory.
+
+    Args:
+        root: The checkout's directory.
+        to: The worktree, in which no worker was yet.
+        names: Directories in it that git ignores; those that are not there are left out.
+
+    Returns:
+        As ``copied``.
+
+    Raises:
+        GitFailed: Not all could be made.
+    """
+    made: dict[str, str] = {}
+    try:
+        for name in names:
+            is_below = os.path.realpath(to / name).startswith(os.path.realpath(to))
+            if not (root / name).is_dir() or (to / name).exists() or not is_below:
+                continue
+            (to / name).mkdir(parents=True)
+            for entry in sorted((root / name).iterdir()):
+                link = to / name / entry.name
+                link.symlink_to(entry)
+                made[f"{name}/{entry.name}"] = _state(link)
+    except OSError as error:
+        raise GitFailed(f"worktrees.<name>.link: {error}") from error
+    return made
+
+
 def _those_ignored(git: Git, names: Sequence[str]) -> Iterator[str]:
     asked = ("--literal-pathspecs", *_IGNORED, "--exclude-standard", "--")
     for at in range(0, len(names), NAMES_MAX):

@@ -66,6 +66,8 @@ from subagents.runtimes.process.processes import (
 
 SHELL: Final = "/bin/sh"
 SHIM: Final = Path(__file__).with_name("shim.sh")
+SETUP, READY = "setup", "ready"
+"""Files of ``shim.sh``: what goes before the worker, and that it has succeeded."""
 
 START_BOUND_S: Final = 5.0
 """How long a claimed attempt may take to show its worker; usually it takes 3 ms."""

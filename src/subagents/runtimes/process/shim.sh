@@ -7,6 +7,9 @@
 #     in      given, with the FIFO stdin: what is appended to it is fed to the worker, until the
 #             feeder is ended: then the worker's input ends
 #     feeder  the feeder: process id and start ticks
+#     setup   given: what a shell runs before the worker, or absent; its output goes to err, and
+#             where it fails its exit is the worker's
+#     ready   created when it has succeeded
 #     claim   created by whoever may start the worker; then this shim's identity
 #     pid     shim and worker: process id and start ticks; boot id; session id (last line = complete)
 #             in either, where there is one, the directory of the cgroup that all of them are in
@@ -21,8 +24,8 @@
 # the shim, so that it can be found; ending it is the daemon's.
 #
 # Rules kept here:
-# - Nothing is forked before the end is on record but the worker (and its feeder, before it): a fork
-#   fails exactly when the machine is in trouble. Hence no mv: a file counts as written when its last line is complete.
+# - Nothing is forked before the end is on record but the worker (before it, its feeder and setup): a
+#   fork fails exactly when the machine is in trouble. Hence no mv: a file counts as written when its last line is complete.
 # - The worker runs in the foreground: background jobs of a non-interactive shell ignore SIGINT.
 # - Signals get a handler that does nothing: ignoring them would be inherited by the worker, while
 #   handlers are reset in it. So TERM to the whole group ends the worker, and this shim records it.
@@ -133,6 +136,10 @@ cgroup $subagents_shim_cgroup"
             "$subagents_shim_session" >"$subagents_shim_dir/pid" || exit 1
         [ -z "$subagents_shim_umask" ] || umask "$subagents_shim_umask"
         [ -z "$subagents_shim_file_blocks" ] || ulimit -f "$subagents_shim_file_blocks"
+        if [ -f "$subagents_shim_dir/setup" ]; then
+            /bin/sh "$subagents_shim_dir/setup" </dev/null >&2 || exit
+            true >"$subagents_shim_dir/ready"
+        fi
         exec "$@"
     )
     subagents_shim_status=$?
