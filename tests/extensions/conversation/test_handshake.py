@@ -38,7 +38,13 @@ DIALECTS: list[tuple[Dialect[Any], str]] = [
 
 
 def watched_to_its_end(
-    tmp_path: Path, dialect: Dialect[Any], option: str, script: str, *, restarted: bool = False
+    tmp_path: Path,
+    dialect: Dialect[Any],
+    option: str,
+    script: str,
+    *,
+    restarted: bool = False,
+    setup: str = "",
 ) -> Ended:
     program = tmp_path / "program"
     program.write_text(script)
@@ -53,7 +59,8 @@ def watched_to_its_end(
             return ConversationRuntime(dialect, attempts, clock, off_loop, bridge=())
 
         async def go() -> Ended:
-            await new_runtime().start(replace(harness.launch(), prompt="do it", options=options))
+            launch = replace(harness.launch(), prompt="do it", options=options, setup=setup)
+            await new_runtime().start(launch)
             if restarted:
                 (harness.directory().path / "overdue").write_text("it owed too much")
                 await new_runtime().stop(harness.ref(), grace_s=1)
@@ -87,6 +94,14 @@ def test_each_step_of_a_handshake_has_its_own_time(tmp_path: Path) -> None:
     ended = watched_to_its_end(tmp_path, AcpDialect(), "command", STALLS)
 
     assert "the answer to `session/new`" in (ended.result.error or "")
+
+
+@pytest.mark.requirement("conversation:handshake:setup")
+def test_a_handshake_is_not_waited_for_before_the_setup_is_over(tmp_path: Path) -> None:
+    ended = watched_to_its_end(tmp_path, AcpDialect(), "command", MUTE, setup="sleep 1; exit 7")
+
+    assert ended.exited.exit == Exit(code=7)
+    assert "owed" not in (ended.result.error or "")
 
 
 @pytest.mark.requirement("conversation:handshake:restart")
