@@ -47,6 +47,7 @@ from subagents.domain.run.events import (
     ParentNotified,
     Paused,
     Prioritized,
+    ProviderClosed,
     Redelivered,
     Repaired,
     RequestAnswered,
@@ -200,6 +201,7 @@ MAKERS: Final[dict[type, Maker]] = {
         token_hash=f"{len(r.attempts) + 1:064}",
         node=d.draw(st.sampled_from((None, "box-1"))),
     ),
+    ProviderClosed: lambda _d, _r, t: ProviderClosed(at_ms=t, why="x: 429 for 3d"),
     AttemptPlaced: lambda d, r, t: AttemptPlaced(
         at_ms=t, attempt=_attempt(d, r), node=d.draw(st.sampled_from(("box-1", "box-2")))
     ),

@@ -139,6 +139,8 @@ class SpawnParameters(TypedDict, total=False):
     """Only errors with these texts."""
     retry_max_time: str | None
     """No retry later than this, like ``500ms`` or ``5s``."""
+    on_limit: Sequence[str]
+    """At its provider's limit: wait 3d, agent:ID, model:NAME."""
     verification: ContractParameters | None
     """What must be true before it counts as done; say it in the task too."""
     completion_report: bool

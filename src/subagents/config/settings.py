@@ -382,6 +382,14 @@ class Agent(Section, frozen=True, dict=True):
             "sandbox, where without this key they have none."
         ),
     ] = None
+    on_limit: Annotated[
+        tuple[Text, ...],
+        Meta(
+            max_length=8,
+            description="What its runs do when its model's provider refuses: `wait 3d`, "
+            "`agent:codex`, `model:NAME`, one after another. Unset = they wait up to 6 h.",
+        ),
+    ] = ()
     subagents: AgentSubagents = AgentSubagents()
     capabilities: Capabilities = Capabilities()
     courier: AgentCourier = AgentCourier()

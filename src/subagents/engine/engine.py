@@ -459,6 +459,7 @@ class Engine:
             supervisor=self.supervisor,
             workspaces=self.workspaces,
             judges=Judges(kernel, ids=adapters.ids, shared_spending=self.shared_spending),
+            recorder=self.recorder,
         )
         # Listeners take note, wake waiters and start tasks; none waits. So whoever they wake acts
         # only after all have heard, and the order is that in which tasks begin: a message that was

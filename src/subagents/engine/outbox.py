@@ -45,6 +45,7 @@ from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Contract
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.text.event_words import EFFECT_WORDS
+from subagents.domain.transcript.transcript_query import LogQuery
 from subagents.engine.attempts.judges import Judges
 from subagents.engine.attempts.launch import launch_of, ref_of, set_in
 from subagents.engine.attempts.placement import Placement
@@ -54,6 +55,8 @@ from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.quarantine import FAILURES, TRY_AGAIN_S, Quarantine, Quarantined
 from subagents.engine.kernel.tasks import Tasks, TimeLimit
 from subagents.engine.messages.delivery import Deliveries
+from subagents.engine.records.digests import digest_of
+from subagents.engine.records.recorder import Recorder
 from subagents.errors import (
     Fenced,
     RuntimeUnavailable,
@@ -62,7 +65,16 @@ from subagents.errors import (
     UsageError,
     plain_error,
 )
-from subagents.ports import TOKEN_VARIABLE, Batch, Freezable, OutboxEntry, Runtime, WorkerSecrets
+from subagents.ports import (
+    TOKEN_VARIABLE,
+    Batch,
+    Freezable,
+    Launch,
+    OutboxEntry,
+    Runtime,
+    WorkerSecrets,
+)
+from subagents.text import fence
 
 log = logging.getLogger(__name__)
 
@@ -100,6 +112,7 @@ class Outbox:
         supervisor: Supervisor,
         workspaces: Workspaces,
         judges: Judges,
+        recorder: Recorder,
     ) -> None:
         self._ledger, self._clock = kernel.ledger, kernel.clock
         self._placement = placement
@@ -118,6 +131,7 @@ class Outbox:
         self._supervisor = supervisor
         self._workspaces = workspaces
         self._judges = judges
+        self._recorder = recorder
 
     def on_commit(self, batch: Batch) -> None:
         if self._checking:
@@ -308,7 +322,7 @@ class Outbox:
             env = await self._env(run, number)
             run = await self._workspaces.prepare(run)
             looked = await self._look_before(run, number)
-            launch = launch_of(run, env)
+            launch = await self._with_digest(run, launch_of(run, env))
             starting = self._placement.start(run, self._runtime(run), launch)
             started = await self._starting.of(starting)
         except TimeoutError:
@@ -329,6 +343,16 @@ class Outbox:
             adopted=started.adopted,
             native_session=started.native_session,
         )
+
+    async def _with_digest(self, run: Run, launch: Launch) -> Launch:
+        """An agent that takes over reads what was done by the one before it."""
+        before = run.attempts[-2:-1]
+        if not before or before[0].handed_over == run.attempt.handed_over:
+            return launch
+        where, now = LogQuery(limit=1, attempt=before[0].number), self._clock.now_ms()
+        found = await digest_of(self._recorder, run, where, now_ms=now)
+        text = f"{launch.prompt}\n\n[What was done before, as the transcript has it]:\n"
+        return replace(launch, prompt=text + fence(found.text))
 
     async def _look_before(self, run: Run, number: int) -> BaselineTaken | None:
         """Make durable what the contract's files are, before a worker can change them.

@@ -99,6 +99,8 @@ def run_from(origin: bytes, state: bytes) -> Run:
     # The columns of the spawn stay as they were: that its fallback took over is in the state.
     is_fallen_back = run.waiting.fell_back is not None
     resolved = stored.resolved.fallen_back if is_fallen_back else stored.resolved
+    for times in range(1, run.retry.handed_over + 1):
+        resolved = resolved.handed_over(times)
     if run.placed_tree is not None:  # so is where its worktree is
         resolved = with_tree(resolved, run.placed_tree)
     return replace(run, spec=stored.spec, resolved=resolved)

@@ -284,6 +284,8 @@ def _retry_wait(run: Run, now_ms: int) -> str:
     reason = brief(run.retry.cause.reason or "the attempt before failed")
     if run.retry.cause.verifies:
         return f"one more attempt {due} because verification failed: {reason}"
+    if run.attempts and run.attempt.handed_over < run.retry.handed_over:
+        return f"one more attempt {due}: {reason}"
     return f"retry {run.retry.used} of {run.spec.retry_count} {due} because: {reason}"
 
 

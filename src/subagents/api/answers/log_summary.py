@@ -13,18 +13,12 @@ from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import LABEL_CHARS_MAX, RunSpec
 from subagents.domain.run.values import RunId, replace
-from subagents.domain.run.worker_output import LineType
-from subagents.domain.transcript.digest import digest, shortened
-from subagents.domain.transcript.transcript_query import Line, LogQuery
+from subagents.domain.transcript.transcript_query import Line
+from subagents.engine.records.digests import digest_of
 from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import Elsewhere, IdempotencyConflict, SubagentsError
 from subagents.text import fence, one_line
 
-PAGE_LINES: Final = 2_000
-PAGES_MAX: Final = 5
-"""Pages of tools, errors and messages: the newest ten thousand say enough for forty lines."""
-WORDS: Final = 5
-SHOWN_TYPES: Final = (LineType.TOOL, LineType.ERROR, LineType.SYSTEM, LineType.USER)
 NEWEST_LINES: Final = 60
 NEWEST_CHARS_MAX: Final = 12_000
 SUMMARIZER_TIMEOUT_S: Final = 60
@@ -56,60 +50,27 @@ async def summary(services: Services, caller: Caller, run: Run, asked: Asked) ->
         StoreUnavailable: The transcript cannot be read.
     """
     where = query_for(asked, run, now_ms=services.now_ms())
-    lines, left_out, next_seq = await _newest_lines(services, run, where)
-    read = services.engine.recorder.read
-    newest = await read(run, replace(where, limit=NEWEST_LINES))
-    words = await read(run, replace(where, types=(LineType.TEXT,), limit=WORDS))
-    facts = digest(
-        run,
-        lines,
-        words=shortened(words.lines),
-        watch=await services.engine.recorder.watch_of(run),
-        now_ms=services.now_ms(),
-        left_out=left_out,
-    )
+    recorder, now = services.engine.recorder, services.now_ms()
+    facts = await digest_of(recorder, run, where, now_ms=now)
+    newest = await recorder.read(run, replace(where, limit=NEWEST_LINES))
     found = LogSummary(
         run_id=run.id,
         label=run.resolved.label,
-        summary=facts,
+        summary=facts.text,
         written_by=DIGEST,
-        left_out_lines=left_out,
-        next_seq=max(next_seq, newest.next_seq),
+        left_out_lines=facts.left_out,
+        next_seq=max(facts.next_seq, newest.next_seq),
     )
     config = services.config_known()
     agent_id = config.settings.defaults.summarizer_agent
     if agent_id is None:
         return found
-    task = _task(run, facts, newest.lines)
+    task = _task(run, facts.text, newest.lines)
     # The same question about the same lines is the same run: it answers again, at no cost.
     key = f"summary:{run.id}:{newest.next_seq}:{asked.since}:{asked.attempt}"
     return await _written(
         services, caller, run, found, config=config, agent_id=agent_id, task=task, key=key
     )
-
-
-async def _newest_lines(
-    services: Services, run: Run, where: LogQuery
-) -> tuple[list[Line], int, int]:
-    """The newest lines that tell what happened, oldest first; how many older; the cursor behind."""
-    read = services.engine.recorder.read
-    query = replace(where, types=SHOWN_TYPES, limit=PAGE_LINES)
-    newest = await read(run, query)
-    if newest.total_lines <= PAGE_LINES:
-        return shortened(newest.lines), 0, newest.next_seq
-    left_out = max(newest.total_lines - PAGE_LINES * PAGES_MAX, 0)
-    query = replace(query, offset=left_out)
-    found: list[Line] = []
-    next_seq = 0
-    for _ in range(PAGES_MAX):
-        page = await read(run, query)
-        found += shortened(page.lines)
-        next_seq = page.next_seq
-        if len(page.lines) < PAGE_LINES:
-            break
-        # By number, not by place: the oldest lines may go while this reads.
-        query = replace(query, offset=0, after_seq=page.lines[-1].seq)
-    return found, left_out, next_seq
 
 
 def _task(run: Run, facts: str, newest: tuple[Line, ...]) -> str:

@@ -182,6 +182,8 @@ def chosen(run: Run) -> str | None:
     """Why it is this agent; None = it was named, or is the default one."""
     if run.waiting.fell_back is not None:
         return f"{run.resolved.agent_id}: the fallback, as {run.waiting.fell_back} did not end well"
+    if run.retry.handed_over:
+        return f"in place of {run.resolved.instead_of}, at a limit of its model's provider"
     return None if run.resolved.chosen is None else run.resolved.chosen.text
 
 

@@ -267,6 +267,7 @@ def _slot_granted(run: Run, event: events.SlotGranted) -> Transition:
         retry=run.retry.cause,
         token_hashes=(event.token_hash,) if event.token_hash else (),
         node=event.node,
+        handed_over=run.retry.handed_over,
     )
     # Kept over retries: the run's budget of seconds counts from its first slot.
     started_ms = run.times.started_at_ms or event.at_ms
@@ -280,6 +281,12 @@ def _slot_granted(run: Run, event: events.SlotGranted) -> Transition:
     )
     followups = consume(child.run_id for child in untold)
     return Transition(run, effects=(StartAttempt(attempt=number),), followups=followups)
+
+
+def _provider_closed(run: Run, event: events.ProviderClosed) -> Transition:
+    if run.phase is not P.QUEUED or provider_limits.step_of(run).agent is None:
+        return Transition(run, stale=True)
+    return Transition(provider_limits.handed_over(run, event.why))
 
 
 def _attempt_placed(run: Run, event: events.AttemptPlaced) -> Transition:
@@ -1027,6 +1034,7 @@ def _cleaned_up(run: Run, event: events.CleanedUp) -> Transition:
 REACTIONS: Final[dict[type, Callable[[Run, Any], Transition]]] = {
     events.DependencySettled: _dependency_settled,
     events.SlotGranted: _slot_granted,
+    events.ProviderClosed: _provider_closed,
     events.BaselineTaken: _baseline_taken,
     # What others change from now on is no work of the run.
     events.FilesLeft: lambda run, event: Transition(

@@ -4,7 +4,7 @@ An attempt that the provider ended (429, 529) is no failed one: its run waits, u
 continues in the same session where its program can, else from the beginning. Its budgets hold
 meanwhile; its timeout is one of attempts, and the next attempt has all of it. The first wait is
 15 s, each further one in a row twice as long up to 5 min, or what the provider asked for; after
-6 h in a row the run ends.
+6 h in a row the run ends, or as ``on_limit`` says: after another time, or with another agent.
 
 ``Gate`` is the other half: what all runs of one provider and key have learned together. While it
 is closed none of them starts; when it opens one goes first, and the others after it got through.
@@ -12,14 +12,17 @@ Only refusals that ended an attempt make the next wait longer: a program that tr
 can be refused ten times in as many seconds, and that says nothing of the minutes to come.
 """
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from subagents.domain.run.linked_runs import Child
 from subagents.domain.run.outcome import Outcome, Reason, Status
 from subagents.domain.run.run import Limited, Run, Steer
+from subagents.domain.run.spec import LimitStep, ResolvedAgent
 from subagents.domain.run.values import RunId, Value, replace
 from subagents.domain.text.announcement import follow_up
-from subagents.text import duration
+from subagents.errors import UsageError
+from subagents.text import duration, parse_duration
 
 FIRST_WAIT_MS: Final = 15_000
 WAIT_MS_MAX: Final = 300_000
@@ -45,17 +48,73 @@ def wait_ms(number: int, retry_after_ms: int | None) -> int:
 # -- one run ------------------------------------------------------------------------------------
 
 
+class Wanted(NamedTuple):
+    """One step of ``onLimit`` as it was asked for."""
+
+    wait_ms: int
+    agent_id: str | None = None
+    model: str | None = None
+
+
+def wanted(texts: Sequence[str]) -> list[Wanted]:
+    """The steps that are meant: each wait belongs to what comes behind it.
+
+    Raises:
+        UsageError: One of them is none.
+    """
+    found, wait_ms = list[Wanted](), 0
+    for text in texts:
+        what, _, name = (each.strip() for each in text.partition(":"))
+        if text.startswith("wait "):
+            wait_ms += parse_duration(text.removeprefix("wait "), field="onLimit")
+        elif what in {"agent", "model"} and name:
+            found.append(Wanted(wait_ms, **{"agent_id" if what == "agent" else what: name}))
+            wait_ms = 0
+        else:
+            how = '"wait 3d", "agent:ID" or "model:NAME"'
+            details = {"field": "onLimit"}
+            raise UsageError(f'onLimit: "{text}" is none of {how}', details=details)
+    return [*found, Wanted(wait_ms)] if wait_ms else found
+
+
+def step_of(run: Run) -> LimitStep:
+    """What comes next at a limit."""
+    steps, at = run.resolved.on_limit, run.retry.handed_over
+    return steps[at] if at < len(steps) else LimitStep(TOTAL_MS_MAX)
+
+
+def handed_over(run: Run, why: str) -> Run:
+    """The run with the next agent of its ``on_limit``, where it is and with its work as it is."""
+    number = run.retry.handed_over + 1
+    after = run.resolved.handed_over(number)
+    retry = replace(run.retry, limited=None, handed_over=number)
+    if run.attempts:
+        cause = replace(run.attempt.retry, reason=f"{why}; {after.taken_over}")
+        retry = replace(retry, cause=cause)
+    return replace(run, retry=retry, resolved=after)
+
+
+def agent_of(run: Run, number: int) -> ResolvedAgent:
+    """The agent of one of its attempts: another may have taken over since."""
+    times = run.attempts[number - 1].handed_over
+    if times == run.retry.handed_over:
+        return run.resolved
+    return (run.resolved.on_limit[times - 1].agent if times else None) or (
+        run.resolved.began_as or run.resolved
+    )
+
+
 def limited(run: Run, outcome: Outcome, at_ms: int) -> tuple[Run, int] | None:
-    """The run that waits for its provider, and when it tries again; None = it waited enough."""
+    """The run that tries again, after a wait or with another agent, and when; None = it ends."""
     has_worked = run.attempt.usage is not None and bool(run.attempt.usage.tokens_out)
     # An attempt that worked before it was refused got through: the patience begins again.
     before = None if has_worked else run.retry.limited
     before = before or Limited(since_ms=at_ms, waits=0, text="")
     delay = wait_ms(before.waits + 1, run.attempt.evidence.retry_after_ms)
+    text, step = (outcome.error or "provider limit")[:TEXT_CHARS_MAX], step_of(run)
     # Decided before the wait: six hours that end in a refusal help less than an end now.
-    if at_ms + delay > before.since_ms + TOTAL_MS_MAX:
-        return None
-    text = (outcome.error or "provider limit")[:TEXT_CHARS_MAX]
+    if at_ms + delay > before.since_ms + step.wait_ms:
+        return None if step.agent is None else (handed_over(run, text), at_ms)
     retry = replace(
         run.retry,
         limited=Limited(since_ms=before.since_ms, waits=before.waits + 1, text=text),
@@ -138,6 +197,8 @@ class Gate(Value, frozen=True):
     waits: int = 1
     """Attempts in a row that were ended by a refusal, each after the wait before was over; 0 = only
     programs that try again by themselves were refused."""
+    told_until_ms: int = 0
+    """What the provider said, which may be later."""
     probe: RunId | None = None
     """The one that went first, after ``until_ms``."""
     probe_at_ms: int = 0
@@ -157,10 +218,12 @@ def refused(
     """The gate after a refusal ended an attempt; while it is closed it only gets more time."""
     # A provider can ask for days; a run waits six hours, so nothing is gained by a longer gate.
     asked = None if retry_after_ms is None else min(retry_after_ms, TOTAL_MS_MAX)
+    told = now_ms + (retry_after_ms or 0)
     if gate is not None and gate.waits and gate.is_closed(now_ms):
         # Others were under way when it closed: their refusals are the same news once more.
         until_ms = max(gate.until_ms, now_ms + (asked or 0))
-        return replace(gate, until_ms=until_ms, status=status or gate.status)
+        told = max(told, gate.told_until_ms)
+        return replace(gate, until_ms=until_ms, told_until_ms=told, status=status or gate.status)
     waits = 1 if gate is None else gate.waits + 1
     until_ms = now_ms + wait_ms(waits, asked)
     return Gate(
@@ -168,6 +231,7 @@ def refused(
         until_ms=until_ms if gate is None else max(until_ms, gate.until_ms),
         status=status,
         waits=waits,
+        told_until_ms=told,
     )
 
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import Final, NamedTuple
 
-from subagents.domain.rules.provider_limits import TOTAL_MS_MAX
+from subagents.domain.rules.provider_limits import step_of
 from subagents.domain.run.linked_runs import Children, Dependencies, LinkedRun
 from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import Phase, Run
@@ -164,5 +164,5 @@ def _provider(run: Run, refusal: Refusal) -> WaitCause:
         WaitKind.PROVIDER,
         refusal=refusal,
         ends_ms=refusal.until_ms,
-        gives_up_ms=None if limited is None else limited.since_ms + TOTAL_MS_MAX,
+        gives_up_ms=None if limited is None else limited.since_ms + step_of(run).wait_ms,
     )

@@ -87,6 +87,14 @@ class SlotGranted(Fact, frozen=True, tag=True):
     earlier version."""
 
 
+class ProviderClosed(Fact, frozen=True, tag=True):
+    """Before an attempt began, its provider refused others for longer than this run waits for it:
+    the next agent of its ``on_limit`` takes over.
+    """
+
+    why: str
+
+
 class AttemptPlaced(Fact, frozen=True, tag=True):
     """A node has taken the attempt; its worker is started there, and nowhere else."""
 
@@ -470,6 +478,7 @@ Event: TypeAlias = (
     Spawned
     | DependencySettled
     | SlotGranted
+    | ProviderClosed
     | AttemptPlaced
     | WorktreePlanned
     | TokenIssued

@@ -310,6 +310,8 @@ class Attempt(Value, frozen=True):
     """SHA-256 (hex) of every token issued for it; more than one after a crash or a new turn."""
     node: str | None = None
     """Name of the node on which it runs, its place; None = it has none yet, or it is not known."""
+    handed_over: int = 0
+    """``Retry.handed_over`` when it began."""
 
 
 class Decision(StrEnum):
@@ -510,6 +512,8 @@ class Retry(Value, frozen=True):
     """Why there is a next attempt."""
     limited: Limited | None = None
     """It waits for its provider; such waits are not retries."""
+    handed_over: int = 0
+    """At how many limits another agent took over (``Resolved.on_limit``)."""
 
 
 class VerificationRecord(Value, frozen=True):

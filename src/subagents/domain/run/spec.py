@@ -311,6 +311,10 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
         int | None,
         number("No retry later than this", 0, RETRY_TIME_MS_MAX, RETRY, unit="milliseconds"),
     ] = None
+    on_limit: Annotated[
+        tuple[str, ...],
+        names("At its provider's limit: wait 3d, agent:ID, model:NAME", RETRY, items_max=8),
+    ] = ()
     verification: Annotated[
         Contract | None,
         about("What must be true before it counts as done; say it in the task too", CONTRACT),
@@ -442,6 +446,14 @@ class ResolvedAgent(Value, frozen=True, kw_only=True, omit_defaults=False):
     """The agent's runtime section as configured at the spawn (argv, stdin, env, …)."""
 
 
+class LimitStep(Value, frozen=True):
+    """How long a run waits at a limit of its model's provider, and who goes on with it then."""
+
+    wait_ms: int
+    agent: ResolvedAgent | None = None
+    """None = nobody: the run ends."""
+
+
 class Resolved(ResolvedAgent, frozen=True, kw_only=True, omit_defaults=True):
     """What the spawn came to: agent, runtime, limits; stored, so later edits change nothing."""
 
@@ -480,16 +492,38 @@ class Resolved(ResolvedAgent, frozen=True, kw_only=True, omit_defaults=True):
     fallback: ResolvedAgent | None = None
     """The agent that takes over when a dependency fails; None = none does, or it did."""
     instead_of: str | None = None
-    """The agent that was asked for, where its fallback took over."""
+    """The agent that was asked for, where another one took over."""
+    on_limit: tuple[LimitStep, ...] = ()
+    """What follows at limits of its provider, one after another; behind the last it waits as a run
+    without any."""
+    began_as: ResolvedAgent | None = None
+    """The agent before the first limit at which another one took over."""
 
     @property
     def fallen_back(self) -> "Resolved":
         """The same with its fallback agent; one that has none is its own."""
-        if self.fallback is None:
+        return self if self.fallback is None else replace(self._of(self.fallback), fallback=None)
+
+    def handed_over(self, times: int) -> "Resolved":
+        """The same with the agent that took over at so many limits; 0 = none did."""
+        agent = self.on_limit[times - 1].agent if times else None
+        if agent is None:
             return self
+        names = ResolvedAgent.__struct_fields__
+        before = self.began_as or ResolvedAgent(**{each: getattr(self, each) for each in names})
+        return replace(self._of(agent), began_as=before)
+
+    @property
+    def taken_over(self) -> str:
+        """Who goes on after a limit, in words."""
+        if self.began_as is not None and self.began_as.agent_id == self.agent_id:
+            return f"its model is {self.model} from now on"
+        return f"agent {self.agent_id} takes over from {self.instead_of}"
+
+    def _of(self, agent: ResolvedAgent) -> "Resolved":
         # The agent's fields alone: the run keeps its label, directory and contract.
-        theirs = structs.asdict(self.fallback)
-        return replace(self, fallback=None, chosen=None, instead_of=self.agent_id, **theirs)
+        asked = self.instead_of or self.agent_id
+        return replace(self, chosen=None, instead_of=asked, **structs.asdict(agent))
 
     @property
     def project(self) -> str:

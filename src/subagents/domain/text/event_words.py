@@ -363,6 +363,9 @@ WORDS: Final = dict(
             ),
         ),
         _row(
+            events.ProviderClosed, lambda event, run, _: f"{event.why}; {run.resolved.taken_over}"
+        ),
+        _row(
             events.AttemptPlaced,
             lambda event, *_: f"attempt {event.attempt} has its place on node {event.node}",
         ),

@@ -49,6 +49,10 @@ def compose(run: Run) -> str:
             text += f"\n\n[Message from {steer.by}]:\n{steer.message}"
     if attempt.retry.reason is None:
         return text
+    if len(run.attempts) > 1 and run.attempts[-2].handed_over < attempt.handed_over:
+        return (
+            f"[Another agent began this; go on where it stopped: {attempt.retry.reason}]\n\n{text}"
+        )
     kind = " verification" if attempt.retry.verifies else ""
     return (
         f"[RETRY — Previous attempt failed{kind}]\n"

@@ -55,7 +55,8 @@ def _going_on(run: Run) -> str | None:
     """
     if run.attempt.session.resumes is not None:
         return run.attempt.session.resumes
-    return None if run.session.continues is None else run.native_session
+    is_others = run.session.continues is None or run.retry.handed_over > 0
+    return None if is_others else run.native_session
 
 
 def ref_of(run: Run, number: int | None = None) -> AttemptRef:
@@ -65,7 +66,7 @@ def ref_of(run: Run, number: int | None = None) -> AttemptRef:
         attempt_id=attempt_id(run.id, number),
         run_id=run.id,
         number=number,
-        options=run.resolved.options,
+        options=provider_limits.agent_of(run, number).options,
         turns=run.attempts[number - 1].turn.number,
         native_session=run.attempts[number - 1].session.native,
         usage=run.attempts[number - 1].usage,

@@ -6,6 +6,7 @@ The place of an attempt is in its journal before anything is started there, and 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
+from subagents.domain.rules import provider_limits
 from subagents.domain.run.run import Run
 from subagents.ports import Launch, Runtime, StartedInfo, Workplace
 
@@ -32,14 +33,15 @@ class Placement:
         """The place of the attempt that is granted a slot now; None = it is not decided yet."""
         return self._node
 
-    def runtime_of(self, run: Run, _number: int | None = None) -> Runtime | None:
+    def runtime_of(self, run: Run, number: int | None = None) -> Runtime | None:
         """The runtime of one of the run's attempts, at its place; None = there is none.
 
         Args:
             run: The run.
-            _number: The attempt; None = the newest, if there is any.
+            number: The attempt; None = the newest, if there is any.
         """
-        return self._runtimes.get(run.resolved.runtime)
+        agent = run.resolved if number is None else provider_limits.agent_of(run, number)
+        return self._runtimes.get(agent.runtime)
 
     def workplace_of(self, _run: Run) -> Workplace:
         """Where the files of a run are: at its newest attempt's place."""

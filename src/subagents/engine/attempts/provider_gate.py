@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from subagents.domain.rules import provider_limits
 from subagents.domain.rules.provider_limits import LIMIT_STATUSES, PROBE_MS, Gate, Provider
 from subagents.domain.rules.wait_causes import Refusal
+from subagents.domain.run.events import ProviderClosed
 from subagents.domain.run.outcome import Reason
 from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
 from subagents.domain.run.signals import ResultSeen, Signal, UsageSeen
@@ -26,6 +27,7 @@ from subagents.domain.run.worker_output import LineType, OutputBatch
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.ports import Batch, SharedGate
+from subagents.text import duration
 
 FORGET_MS: Final = 600_000
 """How long a gate that could open is remembered while no run goes through."""
@@ -60,10 +62,12 @@ class ProviderGates:
 
     def __init__(self, kernel: Kernel, provider_of: ProviderOf) -> None:
         self._ledger, self._clock = kernel.ledger, kernel.clock
-        self._provider_of = provider_of
+        self._shared_by = provider_of
         self._gates: dict[str, Gate] = {}
         self._backing_off: dict[RunId, _BackOff] = {}
         self._changed = asyncio.Event()
+        self._leaving: dict[RunId, str] = {}
+        """Runs that another agent takes over, and why."""
         self._tell: Callable[[], None] | None = None
         """What is called when there is news; None = there is no other node."""
         self._closed: set[str] = set()
@@ -71,6 +75,13 @@ class ProviderGates:
         self._opened: dict[str, int] = {}
         self._numbers: dict[str, int] = {}
         """Gates that all nodes know, and of which change we know."""
+
+    def _provider_of(self, run: Run) -> Provider:
+        found, before = self._shared_by(run), run.resolved.began_as
+        if before is None or before.agent_id != run.resolved.agent_id:
+            return found
+        # It took another model since the first one's limit need not be that one's.
+        return replace(found, key=f"{found.key}/{run.resolved.model}")
 
     # -- what the lanes ask ----------------------------------------------------------------
 
@@ -83,6 +94,11 @@ class ProviderGates:
         if gate is None:
             return True
         if gate.is_closed(now):
+            step, until_ms = provider_limits.step_of(run), max(gate.until_ms, gate.told_until_ms)
+            if step.agent is not None and until_ms > now + step.wait_ms:
+                why = provider_limits.refusal_text(gate.provider, gate.status)
+                self._leaving[run.id] = f"{why} for {duration(until_ms - now)}"
+                self._changed.set()
             return False
         if gate.is_probing(now):
             return gate.probe == run.id
@@ -304,6 +320,10 @@ class ProviderGates:
         while True:
             await wait_at_most(self._clock, self._wait_ms() / 1000, self._changed)
             self._changed.clear()
+            leaving, self._leaving = self._leaving, {}
+            for run_id, why in leaving.items():
+                now = self._clock.now_ms()
+                await self._ledger.apply(run_id, ProviderClosed(at_ms=now, why=why))
             self._forget()
             if self._ledger.failure is None and self._ledger.lanes.unpark():
                 self._ledger.fill_lanes()

@@ -139,7 +139,7 @@ class Lanes:
     def _place_lane(self, before: Run | None, after: Run) -> None:
         held = before is not None and holds_slot(before)
         if held is not holds_slot(after):
-            lane = lane_key(after)
+            lane = lane_key(before if before is not None and held else after)
             if held:
                 self._held[lane].discard(after.id)
                 self.touched[lane] = None
@@ -149,7 +149,7 @@ class Lanes:
         known = self._waiting.get(after.id)
         if after.phase is Phase.QUEUED and not after.control.paused:
             order, lane = queue_order(after), lane_key(after)
-            if known is None or known[0] != order:
+            if known != (order, lane):
                 # The entry with the old order stays in the heap: ``grants`` skips it.
                 self._waiting[after.id] = (order, lane)
                 self._slots[after.id] = after.resolved.lane_slots

@@ -14,6 +14,7 @@ from msgspec import structs
 from subagents.config.programs.scope_probes import Proof
 from subagents.config.settings import DEFAULT_LANE, Agent, AgentIsolation, Settings
 from subagents.domain.rules import admission, ceilings, contract
+from subagents.domain.rules.provider_limits import Wanted
 from subagents.domain.rules.tool_kinds import abroad
 from subagents.domain.run.access import Access, AccessLevel, Ceiling
 from subagents.domain.run.events import Spawned
@@ -22,6 +23,7 @@ from subagents.domain.run.spec import (
     Abilities,
     Isolation,
     Judge,
+    LimitStep,
     Mode,
     Network,
     Resolved,
@@ -266,24 +268,27 @@ class Grants:
         *,
         found: Sequence[Ceiling],
         inherited: tuple[str, ...] | None,
+        agent_id: str | None = None,
+        named: str = "fallbackAgentId",
     ) -> ResolvedAgent:
-        """What the agent comes to that takes over when a dependency fails.
+        """What an agent comes to that takes over: when a dependency fails, or at a limit.
 
         Args:
-            spec: What was asked; its model is the first agent's, and is not asked of this one.
-            resolved: What it came to with the first agent.
+            spec: What was asked of it.
+            resolved: What the run came to with its first agent.
             call: Says who spawns.
             found: The ceilings above the run.
             inherited: The tools that it may have at most, None = any.
+            agent_id: Which; None = that of the spec for failed dependencies.
+            named: The parameter that names it.
 
         Raises:
-            SubagentsError: As for any spawn; the message names ``fallbackAgentId``.
+            SubagentsError: As for any spawn; the message names the parameter.
         """
-        spec = replace(spec, model=None)
         # Resolved at the spawn, though it may never be needed: when it takes over, whoever spawned
         # may be gone, and with it what it was allowed.
         try:
-            agent_id, agent = self.agent(spec.fallback_agent_id, call)
+            agent_id, agent = self.agent(agent_id or spec.fallback_agent_id, call)
             worker = await self.grant(
                 spec,
                 agent_id,
@@ -296,9 +301,39 @@ class Grants:
                 deny=resolved.tools_deny,
             )
         except SubagentsError as error:
-            _move(error, "fallbackAgentId", "fallbackAgentId")
+            _move(error, named, named)
             raise
         return worker.resolved(spec, call.context.settings, cwd=resolved.cwd, fleet=resolved.fleet)
+
+    async def at_limits(
+        self,
+        steps: Sequence[Wanted],
+        spec: RunSpec,
+        resolved: Resolved,
+        call: SpawnCall,
+        *,
+        found: Sequence[Ceiling],
+        inherited: tuple[str, ...] | None,
+    ) -> tuple[LimitStep, ...]:
+        """What the run does at limits of its provider; arguments as of ``fallback``.
+
+        Raises:
+            SubagentsError: As for any spawn; the message names ``onLimit``.
+        """
+        made: list[LimitStep] = []
+        agent_id = resolved.agent_id
+        for step in steps:
+            agent = None
+            if step.agent_id is not None or step.model is not None:
+                # A model is another one of the agent before it.
+                agent_id = step.agent_id or agent_id
+                asked = replace(spec, model=step.model)
+                agent = await self.fallback(
+                    asked, resolved, call,
+                    found=found, inherited=inherited, agent_id=agent_id, named="onLimit",
+                )  # fmt: skip
+            made.append(LimitStep(step.wait_ms, agent))
+        return tuple(made)
 
     async def _bound(
         self,
@@ -481,14 +516,16 @@ def check_within_reach(spawned: Spawned, *, previous: Run | None) -> None:
             more += ", and the user is asked"
     tools = resolved.effective_tools
     contract.check_can_be_met("verification", wanted, access, tools, way_out=more)
-    if fallback is not None:
-        contract.check_can_be_met(
-            f"fallbackAgentId: agent {fallback.agent_id}: verification",
-            wanted,
-            fallback.access,
-            fallback.effective_tools,
-            way_out=_writer(fallback.agent_id),
-        )
+    at_limits = [("onLimit", each.agent) for each in resolved.on_limit]
+    for named, agent in [("fallbackAgentId", fallback), *at_limits]:
+        if agent is not None:
+            contract.check_can_be_met(
+                f"{named}: agent {agent.agent_id}: verification",
+                wanted,
+                agent.access,
+                agent.effective_tools,
+                way_out=_writer(agent.agent_id),
+            )
     if judge is not None and wanted.judge is not None and wanted.judge.verification is not None:
         contract.check_can_be_met(
             contract.JUDGES_OWN,

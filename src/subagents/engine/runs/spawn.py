@@ -16,7 +16,14 @@ from msgspec import structs
 from subagents.config import agent_cards
 from subagents.config.settings import Settings
 from subagents.domain.lifecycle.reduce import reduce
-from subagents.domain.rules import admission, ceilings, continuation, contract, idempotency
+from subagents.domain.rules import (
+    admission,
+    ceilings,
+    continuation,
+    contract,
+    idempotency,
+    provider_limits,
+)
 from subagents.domain.rules.budgets import reservations
 from subagents.domain.rules.places import check_place
 from subagents.domain.rules.tool_kinds import intersection, offers
@@ -414,10 +421,16 @@ class Spawner:
             judge = await self._grants.judge(spec.verification.judge, resolved, call)
             resolved = replace(resolved, judge=judge)
         if spec.on_dependency_failure is OnDependencyFailure.FALLBACK:
+            # The model is the first agent's.
             fallback = await self._grants.fallback(
-                spec, resolved, call, found=found, inherited=inherited
+                replace(spec, model=None), resolved, call, found=found, inherited=inherited
             )
             resolved = replace(resolved, fallback=fallback)
+        steps = provider_limits.wanted(spec.on_limit or agent.on_limit)
+        on_limit = await self._grants.at_limits(
+            steps, spec, resolved, call, found=found, inherited=inherited
+        )
+        resolved = replace(resolved, on_limit=on_limit)
         spawned = Spawned(
             at_ms=self._clock.now_ms(),
             run_id=run_id,

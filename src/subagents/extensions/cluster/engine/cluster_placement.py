@@ -103,7 +103,7 @@ class ClusterPlacement(Placement):
 
     def runtime_of(self, run: Run, number: int | None = None) -> Runtime | None:
         """See ``Placement.runtime_of``."""
-        runtime = super().runtime_of(run)
+        runtime = super().runtime_of(run, number)
         if runtime is None or not run.attempts:
             return runtime
         node = run.attempts[(number or len(run.attempts)) - 1].node

@@ -1,0 +1,159 @@
+"""What a run does when its provider refuses for longer: it waits as told, or another goes on."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.engine.attempts.test_provider_gate import refused
+from tests.engine.world import World, in_world
+
+from subagents.config.settings import LaneSettings, Settings
+from subagents.domain.run.outcome import Reason, Status
+from subagents.domain.run.run import Phase, Run
+from subagents.domain.run.values import replace
+from subagents.errors import SubagentsError
+from subagents.runtimes.scripted import ScriptedRuntime
+
+DAY_MS = 24 * 3_600_000
+CONTINUED: Mapping[str, object] = {"continued": True}
+TEXT: Mapping[str, object] = {"said": {"subagents": "text", "text": "half of it is written"}}
+
+
+def settings_of(
+    world: World,
+    *,
+    lane: str | None = None,
+    again: Mapping[str, object] = CONTINUED,
+    **on_limit: tuple[str, ...],
+) -> Settings:
+    """``limited`` is refused for three days, and ``other`` does the work."""
+    script = ({"attempt": 1}, TEXT, refused(3 * DAY_MS), {"exit": 1}, again, {"result": "mine"})
+    found = world.with_script("limited", *script)
+    other = replace(found.agents["quick"], lane=lane)
+    limited = replace(found.agents["limited"], **on_limit)
+    lanes = {} if lane is None else {lane: LaneSettings(slots=1)}
+    agents = {**found.agents, "limited": limited, "other": other}
+    return replace(found, agents=agents, lanes={**found.lanes, **lanes})
+
+
+async def spawn(world: World, *steps: str, settings: Settings | None = None, **spec: object) -> Run:
+    given = {"settings": settings or settings_of(world), "on_limit": steps, **spec}
+    return await world.run(await world.spawn("limited", **given))
+
+
+@pytest.mark.requirement("limits:next:agent", "limits:next:digest")
+@pytest.mark.parametrize("lane", [None, "elsewhere"])
+def test_the_next_agent_goes_on_where_the_first_stopped_and_reads_what_was_done(
+    tmp_path: Path, lane: str | None
+) -> None:
+    async def scenario(world: World) -> None:
+        begun = world.clock.now_ms()
+        settings = settings_of(world, lane=lane)
+        run = await spawn(world, "wait 1h", "agent:other", settings=settings, task="the task")
+        run = await world.until(run.id)
+
+        assert (run.outcome and run.outcome.status, run.result) == (Status.OK, "done")
+        assert world.clock.now_ms() - begun < 60_000, "three days are more than an hour"
+        assert (run.resolved.agent_id, run.resolved.instead_of) == ("other", "limited")
+        assert (run.retry.used, run.retry.limited) == (0, None)
+        first, second = world.runtime.launches
+        assert (second.agent_id, second.cwd, second.native_session) == ("other", first.cwd, None)
+        assert "the task" in second.prompt
+        assert "rate limited; agent other takes over from limited" in second.prompt
+        assert "half of it is written" in second.prompt
+        assert world.engine.ledger.lanes.held_by_lane() == {}
+        assert await world.folded(run.id) == run
+        assert world.store.run(run.id) == run
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("limits:next:wait")
+def test_it_waits_for_as_long_as_it_may_and_goes_on_as_it_was(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run = await spawn(world, "wait 2d", "wait 1d1h", "agent:other")
+        waiting = await world.until(run.id, Phase.RETRY_WAIT)
+        assert waiting.retry.due_ms is not None
+        assert waiting.retry.due_ms - waiting.times.phase_since_ms == 3 * DAY_MS
+        run = await world.until(run.id, within_s=4 * 24 * 3_600)
+        assert (run.resolved.agent_id, run.result) == ("limited", "mine")
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("limits:next:wait")
+def test_behind_the_last_step_it_ends_where_that_was_a_wait(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        run = await world.until((await spawn(world, "wait 1h")).id)
+        assert run.outcome is not None
+        assert (run.outcome.reason, len(run.attempts)) == (Reason.PROVIDER_LIMIT, 1)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("limits:next:model")
+def test_a_model_is_another_one_of_the_same_agent(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        settings = settings_of(world, again={"attempt": 2}, on_limit=("model:small",))
+        run = await world.until((await spawn(world, settings=settings)).id)
+        assert (run.resolved.agent_id, run.resolved.model, run.result) == (
+            *("limited", "small", "mine"),
+        )
+        assert "its model is small from now on" in world.runtime.launches[-1].prompt
+
+    in_world(tmp_path, scenario, abilities=replace(ScriptedRuntime.abilities, model=True))
+
+
+@pytest.mark.requirement("limits:next:gate")
+def test_who_waits_behind_a_closed_gate_for_longer_than_it_may_starts_with_the_next_agent(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        first = await spawn(world, "wait 4d")
+        await world.until(first.id, Phase.RETRY_WAIT)
+        patient = await spawn(world, "wait 4d", "agent:other")
+        hurried = await world.until((await spawn(world, "wait 1h", "agent:other")).id)
+
+        assert (hurried.resolved.agent_id, hurried.result) == ("other", "done")
+        assert [each.agent_id for each in world.runtime.launches] == ["limited", "other"]
+        assert await world.folded(hurried.id) == hurried
+        assert (await world.run(patient.id)).phase is Phase.QUEUED
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("limits:next:restart")
+def test_after_a_restart_the_next_agent_has_it_still(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        settings = settings_of(world)
+        other = replace(settings.agents["other"], script=({"sleep_ms": 60_000}, {"result": "x"}))
+        settings = replace(settings, agents={**settings.agents, "other": other})
+        run = await spawn(world, "agent:other", settings=settings)
+        await world.clock.advance(20)
+        await world.restart()
+        run = await world.until(run.id)
+        assert (run.resolved.agent_id, run.result, len(run.attempts)) == ("other", "x", 2)
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("limits:next:refused")
+@pytest.mark.parametrize(
+    ("step", "says"),
+    [
+        ("wait", 'onLimit: "wait" is none of "wait 3d", "agent:ID" or "model:NAME"'),
+        ("agent:", "is none of"),
+        ("codex", "is none of"),
+        ("wait long", "onLimit must be a duration"),
+        ("agent:nobody", "onLimit"),
+    ],
+)
+def test_a_step_that_cannot_be_is_refused_at_the_spawn(
+    tmp_path: Path, step: str, says: str
+) -> None:
+    async def scenario(world: World) -> None:
+        with pytest.raises(SubagentsError, match=re.escape(says)):
+            await spawn(world, step)
+
+    in_world(tmp_path, scenario)
