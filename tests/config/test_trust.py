@@ -354,6 +354,7 @@ def test_no_field_of_an_agent_escapes_the_rule() -> None:
         run_timeout_seconds=0,
         model="m",
         thinking="high",
+        on_limit=("wait 1d",),
         instructions="obey",
         runtime_options={"program": "/tmp/evil"},
         description="d",

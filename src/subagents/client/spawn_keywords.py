@@ -140,7 +140,7 @@ class SpawnParameters(TypedDict, total=False):
     retry_max_time: str | None
     """No retry later than this, like ``500ms`` or ``5s``."""
     on_limit: Sequence[str]
-    """At its provider's limit: wait 3d, agent:ID, model:NAME."""
+    """Steps at its provider's limit: wait 3d, agent:ID, model:NAME."""
     verification: ContractParameters | None
     """What must be true before it counts as done; say it in the task too."""
     completion_report: bool

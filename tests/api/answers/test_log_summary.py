@@ -6,7 +6,7 @@ import pytest
 from tests.api.answers.log_calls import events, log_of, play
 from tests.api.home_daemon import CONFIG, Home
 
-from subagents.api.answers import log_summary as summary
+from subagents.engine.records import digests
 
 SUMMARIZER = """
 [agents.brief]
@@ -49,8 +49,8 @@ def test_a_summary_is_a_digest_made_without_a_model(tmp_path: Path) -> None:
 def test_a_summary_of_a_huge_log_says_how_much_it_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(summary, "PAGE_LINES", 10)
-    monkeypatch.setattr(summary, "PAGES_MAX", 3)
+    monkeypatch.setattr(digests, "PAGE_LINES", 10)
+    monkeypatch.setattr(digests, "PAGES_MAX", 3)
 
     async def scenario(home: Home) -> None:
         run = (await home.spawn("shell", task="seq 1 100 | sed 's/^/error /' >&2"))["runId"]
@@ -84,7 +84,7 @@ def test_the_configured_agent_writes_it_once_for_the_same_log(
         # Nobody is told of it, and nobody pays twice for the same.
         assert (await home.ok("GET", "/v1/inbox"))["messages"] == []
         # How long ago things were is in the task, and is no news.
-        monkeypatch.setattr(summary, "digest", lambda *_, **__: "90 s later")
+        monkeypatch.setattr(digests, "digest", lambda *_, **__: "90 s later")
         again = await log_of(home, run, summary=1)
         assert again["summaryRun"] == found["summaryRun"]
 

@@ -40,7 +40,8 @@ from subagents.domain.run.spec import RunSpec
 
 NAMED_WELL: Final = frozenset(
     {
-        *("mode", "retryCount", "retryBackoff", "tags", "model", "thinking"),
+        *("mode", "retryCount", "retryBackoff", "tags", "model", "thinking", "lane", "place"),
+        *("fallbackAgentId", "dependencyTimeoutSeconds"),
         *("verification.requireCompletionReport", "verification.onFailure"),
         *("verification.verificationTimeoutMs", "verification.artifacts[].minBytes"),
         *("verification.artifacts[].json", "verification.artifacts[].sha256"),

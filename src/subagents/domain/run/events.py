@@ -88,8 +88,8 @@ class SlotGranted(Fact, frozen=True, tag=True):
 
 
 class ProviderClosed(Fact, frozen=True, tag=True):
-    """Before an attempt began, its provider refused others for longer than this run waits for it:
-    the next agent of its ``on_limit`` takes over.
+    """Another agent takes over before an attempt began: the provider refuses others' attempts for
+    longer than this run waits (``on_limit``).
     """
 
     why: str

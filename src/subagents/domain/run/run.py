@@ -513,7 +513,7 @@ class Retry(Value, frozen=True):
     limited: Limited | None = None
     """It waits for its provider; such waits are not retries."""
     handed_over: int = 0
-    """At how many limits another agent took over (``Resolved.on_limit``)."""
+    """How many times another agent took over at a limit (``Resolved.on_limit``)."""
 
 
 class VerificationRecord(Value, frozen=True):

@@ -313,7 +313,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     ] = None
     on_limit: Annotated[
         tuple[str, ...],
-        names("At its provider's limit: wait 3d, agent:ID, model:NAME", RETRY, items_max=8),
+        names("Steps at its provider's limit: wait 3d, agent:ID, model:NAME", RETRY, items_max=8),
     ] = ()
     verification: Annotated[
         Contract | None,

@@ -55,7 +55,7 @@ AGAIN_MS: Final = 60_000
 """The time until the next try, where the store could take no new runs."""
 MADE_UP_AT_ONCE: Final = 5
 MADE_UP_GAP_MS: Final = 10_000
-"""After a gap, five schedules make up for what they missed, and five more each ten seconds."""
+"""Five schedules make up for what they missed in a gap, and five more each ten seconds."""
 TEXT_CHARS_MAX: Final = 500
 ID_MARK: Final = "s-"
 
