@@ -51,6 +51,13 @@ env = {env}
 pass_env = ["E2E_MARK"]
 runtime_options = {{ max_turns = 1 }}
 
+[agents.asking]
+runtime = "claude-code"
+model = "scripted"
+env = {env}
+pass_env = ["E2E_MARK"]
+runtime_options = {{ ask = true }}
+
 [agents.blunt]
 runtime = "claude-code"
 model = "scripted"
@@ -388,3 +395,40 @@ def test_a_turn_that_was_adopted_is_still_heard_spoken_to_and_ended(place: cells
     lines = told(place, run_id, LineType.TOOL)
     assert len([line for line in lines if line.startswith("▶ Bash")]) == 1
     assert not place.home.of_run(run_id)
+
+
+# -- what it asks permission for ------------------------------------------------------------------
+
+
+@pytest.mark.requirement("claude-worker:e2e:permission")
+def test_what_it_must_ask_for_waits_for_an_answer_over_a_kill_of_the_daemon(
+    tmp_path: Path,
+) -> None:
+    with place_in(tmp_path) as place:
+        made = [place.path(f"made-{number}") for number in range(3)]
+        place.model.scripts["asking"] = [
+            *(Use("Bash", {"command": f"touch {each}"}) for each in (made[0], made[0], made[1])),
+            Use("Bash", {"command": f"touch {made[2]}"}),
+            lambda seen: Say(f"denied {'it was denied' in seen.results[-1]}"),
+        ]
+        run_id = place.home.spawn("script:asking", agent="asking", label="asking")
+
+        def asked(number: int) -> Document | None:
+            found = place.home.show(run_id)["requests"][number - 1 :]
+            return found[0] if found else None
+
+        first = until(lambda: asked(1), what="the question", within_s=RUN_S)
+        assert (first["question"], first["options"]) == (
+            *("May it use Bash?", ["once", "for this run", "deny"]),
+        )
+        assert f"touch {made[0]}" in first["context"]
+        assert not made[0].exists()
+        place.home.kill()
+        place.home.start()
+        for number, answer in enumerate(("once", "for this run", "once", "deny"), start=1):
+            until(lambda number=number: asked(number), what=f"question {number}", within_s=RUN_S)
+            place.home.post(f"/v1/requests/{run_id}:q{number}/respond", {"response": answer})
+            if number == 3:
+                until(made[1].exists, what="the second file", within_s=RUN_S)
+        assert "denied True" in finished(place, run_id)["result"]
+        assert [each.exists() for each in made] == [True, True, False]

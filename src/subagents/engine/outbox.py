@@ -18,6 +18,7 @@ from subagents.domain.run.effects import (
     FreezeAttempt,
     InterruptAttempt,
     LookAfter,
+    PermitAttempt,
     ResumeAttempt,
     StartAttempt,
     StartJudge,
@@ -71,6 +72,7 @@ from subagents.ports import (
     Freezable,
     Launch,
     OutboxEntry,
+    Permitting,
     Runtime,
     WorkerSecrets,
 )
@@ -272,6 +274,9 @@ class Outbox:
                 return None
             case SteerAttempt():
                 return await self._steer(run, entry.effect, entry.key)
+            case PermitAttempt():
+                await self._permit(run, entry.effect)
+                return None
             case InterruptAttempt(attempt=number):
                 if _is_current(run, number):
                     await self._interrupt(run, entry.key)
@@ -439,6 +444,12 @@ class Outbox:
             except RuntimeUnavailable:
                 taken = False
         return SteerSettled(at_ms=self._clock.now_ms(), number=effect.number, taken=taken)
+
+    async def _permit(self, run: Run, effect: PermitAttempt) -> None:
+        runtime = self._runtime(run)
+        if _is_current(run, effect.attempt) and isinstance(runtime, Permitting):
+            allow, lasting = effect.allow, effect.lasting
+            await runtime.permit(ref_of(run), effect.call_id, allow=allow, lasting=lasting)
 
     async def _interrupt(self, run: Run, key: str) -> None:
         """Best effort: whatever comes of it, the stop behind it ends the attempt."""

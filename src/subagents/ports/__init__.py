@@ -49,6 +49,7 @@ from subagents.ports.workers import Launch as Launch
 from subagents.ports.workers import Limited as Limited
 from subagents.ports.workers import LongResult as LongResult
 from subagents.ports.workers import Origin as Origin
+from subagents.ports.workers import Permitting as Permitting
 from subagents.ports.workers import Runtime as Runtime
 from subagents.ports.workers import StartedInfo as StartedInfo
 from subagents.ports.workers import Tidied as Tidied

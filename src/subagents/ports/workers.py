@@ -265,6 +265,18 @@ class Freezable(Protocol):
 
 
 @runtime_checkable
+class Permitting(Protocol):
+    """A runtime whose programs ask before they use some tools (``PermissionAsked``)."""
+
+    async def permit(self, ref: AttemptRef, call_id: str, *, allow: bool, lasting: bool) -> None:
+        """Tell the program whether it may use the tool. Idempotent.
+
+        Raises:
+            RuntimeUnavailable: It is not known yet that it asked; repeat it.
+        """
+
+
+@runtime_checkable
 class Varied(Protocol):
     """A runtime whose programs differ in what they can do: the agent's options say which it is."""
 

@@ -39,6 +39,8 @@ class ConversationOptions(WorkerOptions, frozen=True, kw_only=True):
 
     handshake_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = HANDSHAKE_S
     """How long each step may take before the program's turn has begun."""
+    ask: bool = False
+    """What the program asks permission for becomes a question; else nobody is there to ask."""
 
 
 T = TypeVar("T", bound=WorkerOptions)

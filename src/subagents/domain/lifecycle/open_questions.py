@@ -1,12 +1,20 @@
 """The questions of a run as they are answered, run out of time, or end with their attempt."""
 
 from collections.abc import Iterable
+from typing import Final
 
-from subagents.domain.run.effects import FollowUp, ResolveMessages, Transition
+from subagents.domain.run.effects import FollowUp, PermitAttempt, ResolveMessages, Transition
 from subagents.domain.run.events import ParentNotified
 from subagents.domain.run.run import Answer, Decision, Priority, Request, Run
+from subagents.domain.run.signals import PermissionAsked
 from subagents.domain.run.values import MessageId, RequestId, replace
 from subagents.domain.text import announcement
+
+ONCE, LASTING, DENY = "once", "for this run", "deny"
+"""Answers to a program that asks whether it may use a tool."""
+PERMISSION_MS: Final = 24 * 3_600_000
+PERMISSIONS_MAX: Final = 20
+"""How many tool calls of a run may wait for an answer; those beyond are denied."""
 
 
 def asked(run: Run, request: Request) -> Run:
@@ -32,6 +40,56 @@ def notified(run: Run, event: ParentNotified) -> Transition:
     return Transition(run, messages=(message,))
 
 
+def permission_asked(run: Run, seen: PermissionAsked, at_ms: int) -> Transition:
+    """A question whether the worker's program may use a tool; denied where nobody answers."""
+    question = f"May it use {seen.tool}?"
+    before = [each for each in run.questions.requests if each.permits]
+    if any(each.call_id == seen.call_id and each.attempt == len(run.attempts) for each in before):
+        return Transition(run)
+    same = [each for each in before if (each.question, each.context) == (question, seen.what)]
+    is_known = any(each.answer and each.answer.text == LASTING for each in same)
+    if is_known or sum(each.answer is None for each in before) >= PERMISSIONS_MAX:
+        told = PermitAttempt(len(run.attempts), seen.call_id, allow=is_known, lasting=is_known)
+        return Transition(run, effects=(told,))
+    number = sum(each.priority is None for each in run.questions.requests) + 1
+    request = Request(
+        id=RequestId(f"{run.id}:q{number}"),
+        attempt=len(run.attempts),
+        question=question,
+        context=seen.what,
+        options=(ONCE, LASTING, DENY),
+        asked_at_ms=at_ms,
+        deadline_ms=at_ms + PERMISSION_MS,
+        default_answer=DENY,
+        call_id=seen.call_id,
+        permits=True,
+    )
+    run = asked(run, request)
+    return Transition(run, messages=(announcement.question(run, request),))
+
+
+def permits(run: Run, requests: Iterable[Request]) -> tuple[PermitAttempt, ...]:
+    """What programs are told that asked whether they may use a tool, of these answered questions.
+
+    Whatever is no clear yes is a no.
+    """
+    told: list[PermitAttempt] = []
+    for each in run.questions.requests:
+        if not each.permits or each.answer is None or each.id not in {one.id for one in requests}:
+            continue
+        text = (each.answer.text or "").strip().lower()
+        is_yes = each.answer.decision is Decision.APPROVE or text in {ONCE, LASTING}
+        told.append(
+            PermitAttempt(
+                each.attempt,
+                each.call_id or "",
+                allow=is_yes and each.answer.decision is not Decision.DENY,
+                lasting=text == LASTING,
+            )
+        )
+    return tuple(told)
+
+
 def answer(run: Run, request_id: str, given: Answer) -> Run:
     """The run with its question answered."""
     requests = tuple(
@@ -41,7 +99,7 @@ def answer(run: Run, request_id: str, given: Answer) -> Run:
     return replace(run, questions=replace(run.questions, requests=requests))
 
 
-def expire(run: Run, at_ms: int) -> tuple[Run, tuple[FollowUp, ...]]:
+def expire(run: Run, at_ms: int) -> tuple[Run, tuple[FollowUp, ...], tuple[PermitAttempt, ...]]:
     """What passed its deadline gets its default answer, or none, and its message is resolved."""
     late = tuple(
         each
@@ -52,7 +110,7 @@ def expire(run: Run, at_ms: int) -> tuple[Run, tuple[FollowUp, ...]]:
         decision = Decision.TIMEOUT if request.default_answer is None else Decision.DEFAULT
         given = Answer(decision=decision, text=request.default_answer, by="deadline", at_ms=at_ms)
         run = answer(run, request.id, given)
-    return run, resolved(late)
+    return run, resolved(late), permits(run, late)
 
 
 def close(run: Run, at_ms: int) -> tuple[Run, tuple[FollowUp, ...]]:

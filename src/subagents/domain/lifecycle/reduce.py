@@ -85,7 +85,7 @@ from subagents.domain.run.run import (
     VerificationRecord,
     Waiting,
 )
-from subagents.domain.run.signals import ProgressSeen
+from subagents.domain.run.signals import PermissionAsked, ProgressSeen
 from subagents.domain.run.spec import OnDependencyFailure, OnFailure
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.run.workspace import PlacedTree
@@ -439,6 +439,8 @@ def _signal_received(run: Run, event: events.SignalReceived) -> Transition:
         paced_ms = event.at_ms if event.signal.is_paced else run.progress.paced_at_ms
         log = ProgressLog(latest=progress, lines=lines, paced_at_ms=paced_ms)
         return Transition(replace(run, progress=log))
+    if isinstance(event.signal, PermissionAsked):
+        return open_questions.permission_asked(run, event.signal, event.at_ms)
     attempt = merge(attempt, event.signal, at_ms=event.at_ms)
     return _reconcile(with_attempt(run, attempt), event.at_ms)
 
@@ -665,7 +667,7 @@ def _timer_fired(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
 
 
 def _wait_timed_out(run: Run, at_ms: int) -> Transition:
-    run, resolved = open_questions.expire(run, at_ms)
+    run, resolved, _ = open_questions.expire(run, at_ms)
     if resolved:
         return join(_approved(run, at_ms), resolved)
     if run.waiting.deadline_ms is None or at_ms < run.waiting.deadline_ms:
@@ -677,23 +679,24 @@ def _wait_timed_out(run: Run, at_ms: int) -> Transition:
 
 
 def _live_timer(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
-    run, followups = open_questions.expire(run, at_ms)
+    run, followups, told = open_questions.expire(run, at_ms)
     attempt = run.attempt
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[Effect, ...] = told
     warn = warn_at_ms(run, attempt)
     deadline = attempt.times.deadline_ms
     if deadline is not None and attempt.evidence.stop is None:
         if at_ms >= deadline:
             cause = StopCause.PROVIDER if backs_off else StopCause.DEADLINE
             stopped = _stop(run, cause, at_ms)
-            run, effects = stopped.run, stopped.effects
+            run, effects = stopped.run, (*told, *stopped.effects)
         elif warn is not None and at_ms >= warn:
             text = announcement.deadline_warning(deadline - at_ms)
             run = with_attempt(run, replace(attempt, times=replace(attempt.times, warned=True)))
             # Numbered like any message, but not kept: in a next turn it would be out of date.
             number = run.control.steers_total + 1
             run = replace(run, control=replace(run.control, steers_total=number))
-            effects = (SteerAttempt(attempt=attempt.number, number=number, message=text),)
+            warning = SteerAttempt(attempt=attempt.number, number=number, message=text)
+            effects = (*told, warning)
     run, digest = allowance.roll(run, at_ms=at_ms)
     followups += _passed_on(run, digest)
     if attempt.evidence.exit is not None:
@@ -892,7 +895,8 @@ def _request_answered(run: Run, event: events.RequestAnswered) -> Transition:
     abilities = run.resolved.abilities
     resolved = open_questions.resolved((request,))
     if request.priority is None:
-        return join(step, resolved)
+        told = open_questions.permits(run, (request,))
+        return join(step._replace(effects=(*told, *step.effects)), resolved)
     # No call of the worker waits for a notice's answer: it goes to the worker as a message, or into
     # the inbox that the worker can look into.
     if abilities.steer or abilities.resume:

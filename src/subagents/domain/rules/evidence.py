@@ -27,6 +27,7 @@ from subagents.domain.run.run import (
 )
 from subagents.domain.run.signals import (
     Exited,
+    PermissionAsked,
     ProgressSeen,
     RemainsSeen,
     ReportSeen,
@@ -87,7 +88,7 @@ def merge(attempt: Attempt, signal: Signal, *, at_ms: int) -> Attempt:
             return _tool_seen(attempt, signal.name)
         case UsageSeen():
             return replace(attempt, usage=most(attempt.usage or Usage(), signal.usage))
-        case ProgressSeen():
+        case ProgressSeen() | PermissionAsked():
             return attempt
 
 

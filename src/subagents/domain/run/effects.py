@@ -49,6 +49,15 @@ class SteerAttempt(_OfAttempt, frozen=True, tag=True):
     message: str
 
 
+class PermitAttempt(_OfAttempt, frozen=True, tag=True):
+    """Tell the attempt's program whether it may use a tool. Answered by nothing; safe to repeat."""
+
+    call_id: str
+    allow: bool
+    lasting: bool = False
+    """Calls like it need no answer in this session any more."""
+
+
 class InterruptAttempt(_OfAttempt, frozen=True, tag=True):
     """End the turn that is under way, politely; ``StopAttempt`` stands behind it.
 
@@ -110,6 +119,7 @@ Effect: TypeAlias = (
     | ResumeAttempt
     | StopAttempt
     | SteerAttempt
+    | PermitAttempt
     | InterruptAttempt
     | FreezeAttempt
     | ThawAttempt

@@ -356,6 +356,9 @@ class Request(Value, frozen=True):
     question."""
     call_id: str | None = None
     """The id of the call that asked, when its client may repeat it."""
+    permits: bool = False
+    """The worker's program asks whether it may use a tool: the answer goes to the program, under
+    ``call_id``."""
     by_spawn: bool = False
     """The spawn itself asks for more than its requester may: only a person answers, and the run
     waits for a yes."""

@@ -71,6 +71,17 @@ class ToolSeen(Value, frozen=True, tag=True):
     name: str
 
 
+class PermissionAsked(Value, frozen=True, tag=True):
+    """The worker's program asks whether it may use a tool, and waits for the answer."""
+
+    key: str
+    call_id: str
+    """Names the call to its program; one answer for each."""
+    tool: str
+    what: str
+    """What the tool would do: a command, a path."""
+
+
 class RemainsSeen(Value, frozen=True, tag=True):
     """What the attempt left besides its result; looked for before its end is journaled."""
 
@@ -93,6 +104,7 @@ Signal: TypeAlias = (
     | UsageSeen
     | ProgressSeen
     | ToolSeen
+    | PermissionAsked
     | RemainsSeen
     | Vanished
 )

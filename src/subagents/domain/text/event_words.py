@@ -331,6 +331,10 @@ SIGNAL_WORDS: Final = dict(
         _signal_row(
             signals.ToolSeen, lambda signal, texts: f"used tool {texts.shown(signal.name)}"
         ),
+        _signal_row(
+            signals.PermissionAsked,
+            lambda signal, texts: f"asks to use {texts.shown(signal.tool)}",
+        ),
         _signal_row(signals.RemainsSeen, _remains_seen),
         _signal_row(
             signals.Vanished,
@@ -584,6 +588,7 @@ EFFECT_WORDS: Final[Mapping[type, str]] = {
     effects.ResumeAttempt: "starting its worker's next turn",
     effects.StopAttempt: "ending its worker",
     effects.SteerAttempt: "handing a message to its worker",
+    effects.PermitAttempt: "telling its worker what it may use",
     effects.InterruptAttempt: "interrupting its worker",
     effects.FreezeAttempt: "pausing its worker",
     effects.ThawAttempt: "letting its worker go on",

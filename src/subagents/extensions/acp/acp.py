@@ -43,6 +43,7 @@ from subagents.extensions.conversation.dialect import (
     InputLine,
     Invocation,
     Opening,
+    Permissions,
     ProgramPlaces,
     TurnStep,
 )
@@ -190,6 +191,10 @@ class AcpDialect:
                 return acp_turn.asked(state, request, now_ms=now_ms)
             case jsonrpc.Unreadable(text=text):
                 return TurnStep(state, output=(system_item(text),))
+
+    def permissions(self, state: AcpState) -> Mapping[str, Permissions]:
+        """See ``Asks.permissions``."""
+        return state.permissions
 
     def steer(self, state: AcpState, message: str, *, key: str) -> InputLine | None:
         """See ``Dialect.steer``; what is sent first is the mark."""

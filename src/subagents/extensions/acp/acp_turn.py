@@ -38,7 +38,14 @@ from subagents.extensions.acp.acp_scope import SERVER, may_use
 from subagents.extensions.acp.acp_session import SessionAbilities
 from subagents.extensions.acp.acp_stream import AcpCall, AcpStream
 from subagents.extensions.conversation import jsonrpc
-from subagents.extensions.conversation.dialect import InputLine, Opening, TurnStep
+from subagents.extensions.conversation.dialect import (
+    Answers,
+    InputLine,
+    Opening,
+    Permissions,
+    TurnStep,
+    asked_for,
+)
 from subagents.extensions.conversation.json_fields import table_at, text_at, value_at
 from subagents.runtimes.output.output_items import result_signal, system_item
 
@@ -83,6 +90,7 @@ class AcpState(Value, frozen=True):
     waiting: tuple[tuple[str, str], ...] = ()
     """Key and text of messages that the agent has yet to ask for."""
     stream: AcpStream = AcpStream()
+    permissions: Answers = {}
 
     @property
     def scope(self) -> ToolScope:
@@ -299,6 +307,10 @@ def _is_extension(method: str) -> bool:
     return method.startswith("_") or method.partition("/")[0] not in {"session", "fs", "terminal"}
 
 
+_ALLOW: Final = ("allow_once", "allow_always")
+_REJECT: Final = ("reject_once", "reject_always")
+
+
 def _permit(state: AcpState, request: jsonrpc.Request, key: str, *, now_ms: int | None) -> AcpStep:
     asked = table_at(request.params, "toolCall")
     step = acp_stream.learn(state.stream, asked, now_ms=now_ms)
@@ -306,16 +318,29 @@ def _permit(state: AcpState, request: jsonrpc.Request, key: str, *, now_ms: int 
     is_allowed = may_use(
         state.facts, state.scope, name=call.name, kind=call.kind, is_ours=_is_ours(call, asked)
     )
-    kinds = ("allow_once", "allow_always") if is_allowed else ("reject_once", "reject_always")
-    line = jsonrpc.response(
-        request.id, {"outcome": _outcome(request.params.get("options"), kinds)}, versioned=True
+    once, lasting, deny = (
+        jsonrpc.response(
+            request.id, {"outcome": _outcome(request.params.get("options"), kinds)}, versioned=True
+        )
+        for kinds in (_ALLOW, _ALLOW[::-1], _REJECT)
     )
-    output = step.output
+    state = replace(state, stream=step.stream)
+    if is_allowed and state.options.ask and not _is_ours(call, asked):
+        answers = Permissions(once=once.decode(), lasting=lasting.decode(), deny=deny.decode())
+        known, signal = asked_for(
+            state.permissions,
+            answers,
+            call_id=key,
+            tool=call.name or call.title or call.kind,
+            given=value_at(asked, "rawInput") or call.title,
+        )
+        state = replace(state, permissions=known)
+        return TurnStep(state, output=step.output, signals=(*step.signals, signal))
+    line, output = once if is_allowed else deny, step.output
     if not is_allowed:
         text = f"not permitted: {call.name or call.title or call.kind}"
         refusal = OutputItem(type=LineType.ERROR, text=text, api_error=ApiError(message=text))
         output = (*output, refusal)
-    state = replace(state, stream=step.stream)
     return TurnStep(state, output=output, signals=step.signals, input_lines=(InputLine(key, line),))
 
 

@@ -40,6 +40,7 @@ from subagents.extensions.conversation.dialect import (
     InputLine,
     Invocation,
     Opening,
+    Permissions,
     ProgramPlaces,
 )
 from subagents.extensions.conversation.program_version import has_option
@@ -151,11 +152,15 @@ class ClaudeDialect:
 
     def begin(self, opening: Opening) -> ClaudeStep:
         """See ``Dialect.begin``."""
-        return first_step(opening)
+        return first_step(opening, asks=_asks(opening))
 
     def read_line(self, state: ClaudeState, line: bytes, *, now_ms: int | None) -> ClaudeStep:
         """See ``Dialect.read_line``."""
         return step_of(state, line, now_ms=now_ms)
+
+    def permissions(self, state: ClaudeState) -> Mapping[str, Permissions]:
+        """See ``Asks.permissions``."""
+        return state.permissions
 
     def steer(self, state: ClaudeState, message: str, *, key: str) -> InputLine | None:
         """See ``Dialect.steer``."""
@@ -203,9 +208,14 @@ def _scope(opening: Opening, options: ClaudeOptions) -> list[str]:
     access = opening.access
     by_tools = access is not None and access.kept_by is Keeper.TOOLS
     is_near = by_tools and access is not None and access.level is AccessLevel.WRITE
-    flags = claude_scope.flags(options, opening.tools, opening.tools_deny, is_near=is_near)
+    asks = _asks(opening)
+    flags = claude_scope.flags(
+        options, opening.tools, opening.tools_deny, is_near=is_near, asks=asks
+    )
     # In this mode edits below the working directory need no question, and others have no answer.
     found = [f"--permission-mode={'acceptEdits' if is_near else options.permission_mode}"]
+    if asks:
+        found = ["--permission-mode=default", "--permission-prompt-tool=stdio"]
     if flags.tools is not None:
         found.append(f"--tools={','.join(flags.tools)}")
     if flags.allowed:
@@ -213,6 +223,14 @@ def _scope(opening: Opening, options: ClaudeOptions) -> list[str]:
     if flags.disallowed:
         found.append(f"--disallowedTools={','.join(flags.disallowed)}")
     return found
+
+
+def _asks(opening: Opening) -> bool:
+    """Whether what it asks permission for is a question: nobody can allow more than its scope."""
+    access = opening.access
+    is_partial = any("(" in each for each in opening.tools or ())
+    is_kept = access is not None and access.kept_by is Keeper.TOOLS
+    return opening.options.get("ask") is True and not is_partial and not is_kept
 
 
 def _limits(options: ClaudeOptions) -> list[str]:

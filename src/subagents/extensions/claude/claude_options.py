@@ -4,6 +4,7 @@
                        with the package ``claude-agent-sdk``.
 ``config_dir``         Where it keeps its login, settings and sessions (``CLAUDE_CONFIG_DIR``).
 ``permission_mode``    ``dontAsk`` (default): what is not allowed is denied. See docs for others.
+``ask``                ``true``: what it asks permission for becomes a question; else it is denied.
 ``allow``              More permission rules of its own, such as ``mcp__github``; for runs without
                        a tool scope.
 ``setting_sources``    Of ``user``, ``project``, ``local``; default none, also no CLAUDE.md.

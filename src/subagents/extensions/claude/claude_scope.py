@@ -9,7 +9,7 @@ A rule such as ``Bash(git:*)`` is kept by Claude Code's own reading of the comma
 it is taken as it is; as a deny it would be none, for another command can do the same.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
@@ -52,6 +52,10 @@ BEYOND: Final = (
 them. A worker has its own tools to speak to others."""
 
 
+ASKED_KINDS: Final = frozenset({"shell", "write", "edit", "web", "agents"})
+"""What it asks permission for, where it may ask."""
+
+
 class Flags(NamedTuple):
     """Values of the three arguments."""
 
@@ -83,6 +87,7 @@ def flags(
     deny: tuple[str, ...],
     *,
     is_near: bool = False,
+    asks: bool = False,
 ) -> Flags:
     """The arguments that keep a run to its scope.
 
@@ -91,20 +96,20 @@ def flags(
         tools: The only ones of its own; None = all.
         deny: Not these, whatever else.
         is_near: Edits are for its mode to allow, which knows the working directory.
+        asks: It asks before it changes something or reaches the network.
     """
+    by_mode: Collection[str] = ASKED_KINDS if asks else WRITING if is_near else ()
     ours = f"{MCP}{SERVER}"
     disallowed = _once(name for each in deny for name in denied(each))
     if tools is None:
         beyond = BEYOND if options.background else (*BEYOND, "Monitor")
         disallowed = _once([*disallowed, *(each for each in beyond if each not in options.allow)])
-        by_mode = {"write", "edit"} if is_near else set()
         every = [name for kind, names in TOOLS.items() if kind not in by_mode for name in names]
         allowed = [*every, *OTHERS, ours, *options.allow]
         return Flags(None, _without(allowed, disallowed), disallowed)
     rules = _once(rule for each in tools for rule in granted(each))
     available = _once(_bare(rule) for rule in rules if not rule.startswith(MCP))
-    if is_near:
-        rules = _once(rule for rule in rules if kind_of(rule) not in WRITING)
+    rules = _once(rule for rule in rules if kind_of(rule) not in by_mode)
     return Flags(_without(available, disallowed), _without([*rules, ours], disallowed), disallowed)
 
 

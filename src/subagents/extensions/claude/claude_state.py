@@ -13,7 +13,7 @@ from subagents.domain.run.values import Value, replace
 from subagents.domain.run.worker_output import OutputItem, ToolUse
 from subagents.extensions.claude.claude_stream import Spending
 from subagents.extensions.claude.claude_tasks import ClaudeTask
-from subagents.extensions.conversation.dialect import InputLine, Opening, TurnStep
+from subagents.extensions.conversation.dialect import Answers, InputLine, Opening, TurnStep
 from subagents.runtimes.output.output_items import ALIVE, result_signal, system_item
 from subagents.runtimes.output.terminal_text import plain
 
@@ -74,14 +74,18 @@ class ClaudeState(Value, frozen=True):
     resets_ms: int | None = None
     """When the provider's limit is over, in milliseconds since 1970."""
     unknown: tuple[str, ...] = ()
+    asks: bool = False
+    """What it asks permission for becomes a question."""
+    permissions: Answers = {}
 
 
 ClaudeStep: TypeAlias = TurnStep[ClaudeState]
 
 
-def first_step(opening: Opening) -> ClaudeStep:
+def first_step(opening: Opening, *, asks: bool) -> ClaudeStep:
     """The turn before its first line, and the prompt."""
     state = ClaudeState(
+        asks=asks,
         login_note=opening.login_note,
         seed=f"{opening.attempt_id}:{opening.turn}",
         is_new=opening.session_id is None,

@@ -48,7 +48,13 @@ from subagents.extensions.claude.claude_stream import (
     tool_result,
     total,
 )
-from subagents.extensions.conversation.dialect import InputLine, TurnStep, noted
+from subagents.extensions.conversation.dialect import (
+    InputLine,
+    Permissions,
+    TurnStep,
+    asked_for,
+    noted,
+)
 from subagents.extensions.conversation.json_fields import (
     count_at,
     table_at,
@@ -240,6 +246,8 @@ def _asked(state: ClaudeState, event: Event, now_ms: int | None) -> ClaudeStep:
     name = text_at(event, "request_id")
     request = table_at(event, "request")
     kind = text_at(request, "subtype")
+    if kind == "can_use_tool" and state.asks:
+        return _may_it(state, name, request)
     answer: dict[str, object] = {
         "subtype": "error", "request_id": name, "error": "nobody is there to answer",
     }  # fmt: skip
@@ -251,6 +259,31 @@ def _asked(state: ClaudeState, event: Event, now_ms: int | None) -> ClaudeStep:
     return TurnStep(
         state, output=(item,), input_lines=(InputLine(f"answer-{name}", as_json(form)),)
     )
+
+
+def _may_it(state: ClaudeState, name: str, request: Event) -> ClaudeStep:
+    given = table_at(request, "input")
+    # What it suggests to remember, for this session alone.
+    rules = [
+        {**each, "destination": "session"}
+        for each in tables_at(request, "permission_suggestions")
+        if text_at(each, "type") == "addRules"
+    ]
+    allowed = {"behavior": "allow", "updatedInput": given}
+
+    def line(output: Mapping[str, object]) -> str:
+        answer = {"subtype": "success", "request_id": name, "response": output}
+        return as_json({"type": "control_response", "response": answer}).decode()
+
+    answers = Permissions(
+        once=line(allowed),
+        lasting=line({**allowed, "updatedPermissions": rules}),
+        deny=line({"behavior": "deny", "message": "it was denied"}),
+    )
+    known, asked = asked_for(
+        state.permissions, answers, call_id=name, tool=text_at(request, "tool_name"), given=given
+    )
+    return TurnStep(replace(state, permissions=known), signals=(asked,))
 
 
 def _result(state: ClaudeState, event: Event, now_ms: int | None) -> ClaudeStep:

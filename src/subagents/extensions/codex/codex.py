@@ -35,6 +35,7 @@ from subagents.extensions.conversation.dialect import (
     InputLine,
     Invocation,
     Opening,
+    Permissions,
     ProgramPlaces,
     TurnStep,
 )
@@ -149,6 +150,10 @@ class CodexDialect:
                 return noticed(state, method, params)
             case Unreadable(text=found):
                 return TurnStep(state, output=(unknown(found),) if found.strip() else ())
+
+    def permissions(self, state: CodexState) -> Mapping[str, Permissions]:
+        """See ``Asks.permissions``."""
+        return state.permissions
 
     def steer(self, state: CodexState, message: str, *, key: str) -> InputLine | None:
         """See ``Dialect.steer``."""

@@ -134,8 +134,15 @@ def kept(options: CodexOptions, access: Access) -> Access | None:
     return replace(access, network=access.network and is_on)
 
 
+def asks(options: CodexOptions, access: Access | None) -> bool:
+    """Whether it works in its sandbox and asks for more: only where it may have all."""
+    return options.ask and (access is None or access.level is AccessLevel.FULL)
+
+
 def sandbox_of(options: CodexOptions, access: Access | None) -> Sandbox:
     """The sandbox of a worker; without an access it is of a run from before there was one."""
+    if asks(options, access):
+        return "workspace-write"
     if access is None:
         return options.sandbox or "workspace-write"
     return _SANDBOXES[access.level]
@@ -147,7 +154,7 @@ def thread_params(opening: Opening, options: CodexOptions, known: UserConfig) ->
     instructions = "\n\n".join(filter(None, (known.instructions, opening.system_prompt)))
     params: dict[str, object] = {
         "cwd": opening.cwd,
-        "approvalPolicy": "never",
+        "approvalPolicy": "on-request" if asks(options, opening.access) else "never",
         "sandbox": sandbox_of(options, opening.access) if scope.may_write else "read-only",
         "config": _config(opening, options, known, scope),
     }

@@ -11,6 +11,8 @@
                    decided before.
 ``prices``         ``{ input = …, cached = …, output = … }`` in dollars per million tokens. Codex
                    reports no cost; with prices it is computed.
+``ask``            ``true``: it works in ``workspace-write``, and what it wants to do outside
+                   becomes a question; only with access to everything.
 ``handshake_seconds``  How long each step may take before its turn has begun; default 120.
 ``config``         Any further keys of Codex's own ``config.toml``, for these workers alone.
 """
@@ -29,7 +31,7 @@ Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
 Price = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 
 _OURS: Final[Mapping[str, str]] = {
-    "approval_policy": "nobody is there to approve anything; workers run under `never`",
+    "approval_policy": "workers run under `never`; with the option `ask` under `on-request`",
     "sandbox_mode": "use the option `sandbox`",
     "model": "use `model` of the agent",
     "developer_instructions": "the run's instructions stand there",

@@ -17,6 +17,7 @@ from subagents.domain.run.worker_output import LineType, OutputItem
 from subagents.errors import ConfigError
 from subagents.extensions.codex.codex_config import (
     UserConfig,
+    asks,
     thread_params,
     turn_params,
     user_config,
@@ -38,7 +39,15 @@ from subagents.extensions.codex.codex_stream import (
     unknown,
 )
 from subagents.extensions.conversation import jsonrpc
-from subagents.extensions.conversation.dialect import InputLine, Opening, TurnStep, noted
+from subagents.extensions.conversation.dialect import (
+    Answers,
+    InputLine,
+    Opening,
+    Permissions,
+    TurnStep,
+    asked_for,
+    noted,
+)
 from subagents.extensions.conversation.json_fields import as_table, table_at, text_at, value_at
 from subagents.extensions.conversation.jsonrpc import Request, Response
 from subagents.runtimes.output.output_items import ALIVE, result_signal, system_item
@@ -75,6 +84,7 @@ class CodexState(Value, frozen=True):
     """The last error it reported, for a turn that never ends."""
     is_limit: bool = False
     is_over: bool = False
+    permissions: Answers = {}
 
 
 CodexStep: TypeAlias = TurnStep[CodexState]
@@ -166,6 +176,9 @@ def asked(state: CodexState, request: Request) -> CodexStep:
     A tool of an MCP server is another matter: the user configured the server for Codex, or it is
     ours, and the scope took away what the worker must not use.
     """
+    options = _options(state.opening)
+    if request.method in _APPROVALS and options is not None and asks(options, state.opening.access):
+        return _may_it(state, request)
     match request.method:
         case "item/commandExecution/requestApproval" | "item/fileChange/requestApproval":
             result: object = {"decision": "decline"}
@@ -190,6 +203,31 @@ def asked(state: CodexState, request: Request) -> CodexStep:
             return TurnStep(state, output=(unknown(method),), input_lines=(input_line,))
     item = system_item(f"declined, for nobody is there to ask: {request.method}")
     return TurnStep(state, output=(item,), input_lines=(_reply(request, result),))
+
+
+_APPROVALS: Final = {
+    "item/commandExecution/requestApproval": ("accept", "acceptForSession", "decline"),
+    "item/fileChange/requestApproval": ("accept", "acceptForSession", "decline"),
+    "execCommandApproval": ("approved", "approved_for_session", "denied"),
+    "applyPatchApproval": ("approved", "approved_for_session", "denied"),
+}
+"""What it asks permission by, and its words for yes, for yes from now on, and for no."""
+
+
+def _may_it(state: CodexState, request: Request) -> CodexStep:
+    once, lasting, deny = (
+        jsonrpc.response(request.id, {"decision": word}, versioned=False).decode()
+        for word in _APPROVALS[request.method]
+    )
+    is_command = "command" in request.params
+    known, signal = asked_for(
+        state.permissions,
+        Permissions(once=once, lasting=lasting, deny=deny),
+        call_id=f"reply:{request.id}",
+        tool="shell" if is_command else "apply_patch",
+        given={**request.params, "cwd": None} if is_command else text_at(request.params, "reason"),
+    )
+    return TurnStep(replace(state, permissions=known), signals=(signal,))
 
 
 def _is_tool_approval(params: Fields) -> bool:

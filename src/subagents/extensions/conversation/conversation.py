@@ -27,6 +27,7 @@ from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import RuntimeUnavailable
 from subagents.extensions.conversation import greeting
 from subagents.extensions.conversation.dialect import (
+    Asks,
     AsksUsually,
     Awaiting,
     Dialect,
@@ -310,6 +311,18 @@ class ConversationRuntime(Generic[S]):
         taken = self._dialect.accepted(live.reader.state, key)
         if taken is False or (taken is None and live.reader.is_over):
             raise RuntimeUnavailable(f"attempt {ref.attempt_id} did not accept the message")
+
+    async def permit(self, ref: AttemptRef, call_id: str, *, allow: bool, lasting: bool) -> None:
+        """See ``ports.Permitting``."""
+        live = await self._live_turn(ref)
+        found = None
+        if isinstance(self._dialect, Asks):
+            found = self._dialect.permissions(live.reader.state).get(call_id)
+        if found is None and not live.reader.is_over:
+            raise RuntimeUnavailable(f"attempt {ref.attempt_id} has not asked for {call_id} yet")
+        if found is not None:
+            line = found.deny if not allow else found.lasting if lasting else found.once
+            await self._send(live, ref, InputLine(f"permit:{call_id}", line.encode()))
 
     async def interrupt(self, ref: AttemptRef, *, key: str) -> None:
         """End the present turn; see ``ports.Runtime.interrupt``.

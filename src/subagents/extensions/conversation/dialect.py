@@ -9,14 +9,16 @@ made so: docs/decisions/0023-conversations-are-folds-over-files.md.
 """
 
 from collections.abc import Mapping
-from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from subagents.domain.run.access import Access, AccessLevel
 from subagents.domain.run.run import Usage
-from subagents.domain.run.signals import Signal
+from subagents.domain.run.signals import PermissionAsked, Signal
 from subagents.domain.run.spec import Abilities
+from subagents.domain.run.values import Value
 from subagents.domain.run.worker_output import OutputItem
 from subagents.ports import UsualProvider, WorkerSetup
+from subagents.runtimes.output.tool_lines import tool_use
 
 S = TypeVar("S")
 S_contra = TypeVar("S_contra", contravariant=True)
@@ -86,6 +88,38 @@ class TurnStep(NamedTuple, Generic[S]):
     input_lines: tuple[InputLine, ...] = ()
 
 
+class Permissions(Value, frozen=True):
+    """The three answers to a program that asks whether it may use a tool, each a line."""
+
+    once: str
+    lasting: str
+    deny: str
+
+
+PERMISSIONS_MAX: Final = 50
+"""How many questions of a program are remembered; older ones were answered long ago."""
+Answers: TypeAlias = dict[str, Permissions]
+"""The answers to each question, by the id of the call."""
+
+
+def asked_for(
+    known: Answers, answers: Permissions, *, call_id: str, tool: str, given: object
+) -> tuple[Answers, PermissionAsked]:
+    """The questions with one more, and the signal of it.
+
+    Args:
+        known: The questions so far.
+        answers: What can be answered.
+        call_id: Names the call to the program.
+        tool: The tool's name.
+        given: What the tool would be given, as JSON or decoded.
+    """
+    use = tool_use(tool, given=given)
+    what = use.command or use.path or use.input or ""
+    kept = dict(list({**known, call_id: answers}.items())[-PERMISSIONS_MAX:])
+    return kept, PermissionAsked(key="", call_id=call_id, tool=use.name, what=what)
+
+
 class ProgramPlaces(NamedTuple):
     """Absolute paths that a program in a sandbox writes, and that it must not write."""
 
@@ -152,6 +186,15 @@ class SelfKept(Protocol):
 
     def kept_by_program(self, options: Mapping[str, object], access: Access) -> Access | None:
         """The access that it keeps, at most the given one; None = not this one."""
+        ...
+
+
+@runtime_checkable
+class Asks(Protocol[S_contra]):
+    """A dialect whose program asks before it uses some tools."""
+
+    def permissions(self, state: S_contra) -> Mapping[str, Permissions]:
+        """The answers to what it asked (``PermissionAsked``), by the ids of the calls."""
         ...
 
 

@@ -18,8 +18,9 @@ PATH: Final = "/node/v1/attempts/"
 WATCH: Final = "watch"
 
 CallName = Literal[
-    "start", "resume", "discard", "stop", "steer", "interrupt", "tidy", "forget", "freeze", "thaw"
-]
+    "start", "resume", "discard", "stop", "steer", "permit", "interrupt", "tidy", "forget",
+    "freeze", "thaw",
+]  # fmt: skip
 
 
 class AttemptCall(Value, frozen=True, kw_only=True):
@@ -31,6 +32,9 @@ class AttemptCall(Value, frozen=True, kw_only=True):
     ref: AttemptRef | None = None
     message: str = ""
     key: str = ""
+    """Of ``permit``: the id of the tool call."""
+    allow: bool = False
+    lasting: bool = False
     env: dict[str, str] = {}
     grace_s: float = 0
     cursor: int = 0

@@ -31,6 +31,7 @@ from subagents.ports import (
     Launch,
     LongResult,
     OffLoop,
+    Permitting,
     Runtime,
     Tidied,
 )
@@ -74,6 +75,7 @@ class AttemptHost:
             "discard": self._discard,
             "stop": self._stop,
             "steer": self._steer,
+            "permit": self._permit,
             "interrupt": self._interrupt,
             "tidy": self._tidy,
             "forget": self._forget,
@@ -170,6 +172,12 @@ class AttemptHost:
 
     async def _steer(self, runtime: Runtime, call: AttemptCall) -> object:
         await runtime.steer(_ref(call), call.message, key=call.key)
+        return None
+
+    async def _permit(self, runtime: Runtime, call: AttemptCall) -> object:
+        if isinstance(runtime, Permitting):
+            ref, allow, lasting = _ref(call), call.allow, call.lasting
+            await runtime.permit(ref, call.key, allow=allow, lasting=lasting)
         return None
 
     async def _interrupt(self, runtime: Runtime, call: AttemptCall) -> object:

@@ -227,6 +227,11 @@ class RemoteRuntime:
         call = AttemptCall(runtime=self.name, ref=ref, message=message, key=key)
         await self._while_live("steer", call)
 
+    async def permit(self, ref: AttemptRef, call_id: str, *, allow: bool, lasting: bool) -> None:
+        """See ``ports.Permitting``."""
+        call = AttemptCall(runtime=self.name, ref=ref, key=call_id, allow=allow, lasting=lasting)
+        await self._while_live("permit", call)
+
     async def interrupt(self, ref: AttemptRef, *, key: str) -> None:
         """See ``ports.Runtime.interrupt``."""
         await self._while_live("interrupt", AttemptCall(runtime=self.name, ref=ref, key=key))
