@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 from tests.builders import NOW_MS, RUN, Life, a_resolved
 
+from subagents.domain.lifecycle.open_questions import PERMISSION_MS, PERMISSIONS_MAX
 from subagents.domain.rules.deadlines import next_due_ms
-from subagents.domain.run.effects import ResolveMessages, SteerAttempt
+from subagents.domain.run.effects import PermitAttempt, ResolveMessages, SteerAttempt
 from subagents.domain.run.events import ParentNotified, RequestAnswered
-from subagents.domain.run.run import Answer, Decision, MessageKind, Priority
-from subagents.domain.run.spec import Abilities
+from subagents.domain.run.run import Answer, Decision, MessageKind, Phase, Priority, Request
+from subagents.domain.run.signals import PermissionAsked
+from subagents.domain.run.spec import Abilities, RunSpec
 from subagents.domain.run.values import MessageId
 
 
@@ -127,3 +129,73 @@ def test_the_end_of_the_attempt_closes_its_notices_and_leaves_them_to_be_read() 
     assert given is not None
     assert given.decision is Decision.CANCELLED
     assert life.of(ResolveMessages, life.followups) == []
+
+
+# -- what a program asks permission for -----------------------------------------------------------
+
+
+def asks(life: Life, call: str, what: str = "rm -r build", tool: str = "Bash") -> Request:
+    life.signal(PermissionAsked(key=f"k:{call}", call_id=call, tool=tool, what=what))
+    return life.run.questions.requests[-1]
+
+
+def decided(life: Life, asked: Request, text: str, decision: Decision = Decision.ANSWER) -> None:
+    given = Answer(decision=decision, text=text, by="me", at_ms=life.at_ms)
+    life.apply(RequestAnswered(at_ms=life.at_ms, request_id=asked.id, answer=given))
+
+
+@pytest.mark.requirement("permissions:asked")
+@pytest.mark.parametrize(
+    ("text", "decision", "allow", "lasting"),
+    [
+        ("once", Decision.ANSWER, True, False),
+        (" For this run ", Decision.ANSWER, True, True),
+        ("", Decision.APPROVE, True, False),
+        ("deny", Decision.ANSWER, False, False),
+        ("yes, but carefully", Decision.ANSWER, False, False),
+        ("once", Decision.DENY, False, False),
+    ],
+)
+def test_only_a_clear_yes_lets_a_program_use_a_tool(
+    text: str, decision: Decision, *, allow: bool, lasting: bool
+) -> None:
+    life = Life.begin().start()
+    asked = asks(life, "c1")
+    assert (asked.question, asked.context) == ("May it use Bash?", "rm -r build")
+    assert [each.kind for each in life.messages] == [MessageKind.QUESTION]
+    assert life.run.phase is Phase.RUNNING
+    decided(life, asked, text, decision)
+    assert life.of(PermitAttempt) == [PermitAttempt(1, "c1", allow=allow, lasting=lasting)]
+
+
+@pytest.mark.requirement("permissions:deadline")
+def test_nobodys_answer_is_a_no_after_a_day() -> None:
+    life = Life.begin().start()
+    asks(life, "c1")
+    life.timer()
+    assert life.at_ms == NOW_MS + PERMISSION_MS
+    assert life.of(PermitAttempt) == [PermitAttempt(1, "c1", allow=False)]
+
+
+@pytest.mark.requirement("permissions:lasting")
+def test_what_was_allowed_for_the_run_is_not_asked_again_by_its_next_attempt() -> None:
+    life = Life.begin(RunSpec(task="x", retry_count=1)).start()
+    decided(life, asks(life, "c1"), "for this run")
+    life.exit(code=1).timer().grant().start()
+    asks(life, "c1")
+    assert life.of(PermitAttempt)[-1] == PermitAttempt(2, "c1", allow=True, lasting=True)
+    assert len(life.run.questions.requests) == 1
+    asks(life, "c2", what="rm -r /")
+    assert len(life.run.questions.requests) == 2
+
+
+@pytest.mark.requirement("permissions:bounded")
+def test_a_program_that_asks_without_end_is_denied_and_the_same_call_asks_once() -> None:
+    life = Life.begin().start()
+    for number in range(PERMISSIONS_MAX):
+        asks(life, f"c{number}")
+        asks(life, f"c{number}")
+    assert len(life.run.pending_requests) == PERMISSIONS_MAX
+    asks(life, "more")
+    assert life.of(PermitAttempt) == [PermitAttempt(1, "more", allow=False)]
+    assert len(life.run.pending_requests) == PERMISSIONS_MAX

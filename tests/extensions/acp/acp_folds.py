@@ -70,6 +70,7 @@ def permission(name: str, kind: str, *, id: int | str = 0, **call: Any) -> Docum
     options = [
         {"optionId": "n", "name": "No", "kind": "reject_once"},
         {"optionId": "y", "name": "Yes", "kind": "allow_once"},
+        {"optionId": "a", "name": "Always", "kind": "allow_always"},
     ]
     asked = {"toolCallId": "c-1", "title": name, "kind": kind, **call}
     params = {"sessionId": "s-1", "toolCall": asked, "options": options}

@@ -5,10 +5,19 @@ import tomllib
 from typing import Any
 
 import pytest
-from tests.extensions.acp.acp_folds import DIALECT, AcpFold, answer, of_agent, permission
+from msgspec import structs
+from tests.extensions.acp.acp_folds import (
+    DIALECT,
+    AcpFold,
+    answer,
+    of_agent,
+    opening,
+    permission,
+)
 from tests.extensions.acp.acp_lines import AGENT_NAMES
 
 from subagents.domain.rules.tool_kinds import ToolScope
+from subagents.domain.run.signals import PermissionAsked
 from subagents.errors import Forbidden
 from subagents.extensions.acp.acp_agents import AGENTS, facts_of, parse_options
 from subagents.extensions.acp.acp_scope import may_use, switches
@@ -132,3 +141,22 @@ def test_tools_of_ours_are_allowed_unless_they_are_denied_by_name() -> None:
     assert allowed("subagents__sessions_ask")
     assert not allowed("subagents__sessions_spawn")
     assert not may_use(facts, limits, name="other__tool", kind="other", is_ours=False)
+
+
+@pytest.mark.requirement("acp:scope:asked")
+def test_what_is_in_its_scope_is_a_question_where_it_asks_and_the_rest_is_denied_as_ever() -> None:
+    options = {"command": ["some-agent"], "ask": True}
+    fold = AcpFold(opening(options=options, tools=("shell",)))
+    fold.open()
+    fold.hear(permission("bash", "execute", id=7, rawInput={"command": "rm -r build"}))
+    asked = fold.signals[-1]
+    assert isinstance(asked, PermissionAsked)
+    assert (asked.tool, asked.what) == ("bash", "rm -r build")
+    assert fold.answers() == []
+    answers = DIALECT.permissions(fold.state)[asked.call_id]
+    chosen = [
+        json.loads(each)["result"]["outcome"]["optionId"] for each in structs.astuple(answers)
+    ]
+    assert (len(set(chosen)), json.loads(answers.once)["id"]) == (3, 7)
+    fold.hear(permission("edit", "edit", id=8))
+    assert [each["id"] for each in fold.answers()] == [8]

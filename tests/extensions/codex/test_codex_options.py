@@ -38,7 +38,7 @@ def test_options_become_codexs_own_keys_and_ours_win() -> None:
     [
         ({"sandbx": "read-only"}, "did you mean `sandbox`"),
         ({"sandbox": "none"}, "danger-full-access|sandbox"),
-        ({"config": {"approval_policy": "on-request"}}, "nobody is there"),
+        ({"config": {"approval_policy": "on-request"}}, "with the option `ask`"),
         ({"config": {"mcp_servers": {"subagents": {}}}}, "our own tools"),
         ({"sandbox": "read-only", "network": True}, "have no effect"),
         ({"prices": {"input": 1}}, "output"),

@@ -4,13 +4,17 @@ import json
 from typing import Final
 
 import pytest
+from msgspec import structs
 from tests.extensions.codex.codex_folds import CODEX, fold, lines_of, working
+from tests.extensions.conversation.folds import an_opening
 
+from subagents.domain.run.access import Access, AccessLevel, Keeper
 from subagents.domain.run.run import Usage
-from subagents.domain.run.signals import (
-    SessionSeen,
-)
+from subagents.domain.run.signals import PermissionAsked, SessionSeen
+from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import LineType
+from subagents.extensions.codex.codex_config import UserConfig, thread_params
+from subagents.extensions.codex.codex_options import parse_options
 from subagents.extensions.codex.codex_turn import NOT_LOGGED_IN
 
 SESSION: Final = "00000003-0000-7000-8000-000000000003"
@@ -136,6 +140,35 @@ def test_tools_of_mcp_servers_are_approved_and_nothing_else_is() -> None:
     assert answered(asking("item/tool/requestUserInput")) == {"answers": {}}
     unknown = CODEX.read_line(state, asking("attestation/generate"), now_ms=None)
     assert json.loads(unknown.input_lines[0].line)["error"]["code"] == -32601
+
+
+@pytest.mark.requirement("codex:approvals:asked")
+@pytest.mark.parametrize(
+    ("access", "is_asked"),
+    [(None, True), (AccessLevel.FULL, True), (AccessLevel.WRITE, False), (AccessLevel.READ, False)],
+)
+def test_what_lies_outside_its_sandbox_is_a_question_where_it_may_do_all(
+    access: AccessLevel | None, *, is_asked: bool
+) -> None:
+    level = None if access is None else Access(level=access, kept_by=Keeper.PROGRAM)
+    given = an_opening(options={"ask": True}, access=level)
+    known = thread_params(given, parse_options(given.options), UserConfig())
+    assert (known["approvalPolicy"] == "on-request") is is_asked
+    if is_asked:
+        assert known["sandbox"] == "workspace-write"
+    state = replace(CODEX.begin(given).state, thread_id="t", turn_id="u")
+    line = asking("item/commandExecution/requestApproval", command="rm -r build", cwd="/w")
+    step = CODEX.read_line(state, line, now_ms=None)
+    if not is_asked:
+        assert json.loads(step.input_lines[0].line)["result"] == {"decision": "decline"}
+        return
+    assert step.input_lines == ()
+    (asked,) = step.signals
+    assert isinstance(asked, PermissionAsked)
+    assert (asked.tool, asked.what) == ("shell", "rm -r build")
+    answers = CODEX.permissions(step.state)[asked.call_id]
+    words = [json.loads(each)["result"]["decision"] for each in (*structs.astuple(answers),)]
+    assert words == ["accept", "acceptForSession", "decline"]
 
 
 @pytest.mark.requirement("codex:start")
