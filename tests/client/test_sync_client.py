@@ -50,9 +50,18 @@ def test_a_script_spawns_waits_and_reads_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("python:sync")
-def test_an_error_of_the_block_or_of_its_beginning_is_the_callers(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), Subagents.open(home=tmp_path / "home"):
-        _ = 1 / 0
+@pytest.mark.parametrize("kind", [ZeroDivisionError, KeyboardInterrupt, SystemExit, BaseException])
+def test_whatever_leaves_the_block_leaves_it_at_once(
+    tmp_path: Path, kind: type[BaseException]
+) -> None:
+    left = kind("left")
+    with pytest.raises(kind) as caught, Subagents.open(home=tmp_path / "home"):
+        raise left
+    assert caught.value is left
+
+
+@pytest.mark.requirement("python:sync")
+def test_an_error_of_its_beginning_is_the_callers(tmp_path: Path) -> None:
     with (
         pytest.raises(ConfigError),
         Subagents.open(home=tmp_path / "home", config={"no.such": 1}),

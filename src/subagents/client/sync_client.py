@@ -31,6 +31,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+class _Left(Exception):
+    """The caller's block was left by something that is no ``Exception``."""
+
+
 class LoopThread:
     """An event loop in its own thread."""
 
@@ -183,8 +187,9 @@ def _opened(
             try:
                 yield Subagents(found, thread)
             except BaseException as error:
-                # The block ends as the caller's does: nothing is acknowledged after an error.
-                ended.set_exception(error)
+                # The block ends as the caller's does: nothing is acknowledged after an error. What
+                # is no Exception (Ctrl-C, sys.exit) would end the loop instead, and this would wait.
+                ended.set_exception(error if isinstance(error, Exception) else _Left(repr(error)))
                 work.exception()
                 raise
             ended.set_result(None)
