@@ -275,6 +275,24 @@ def test_failing_to_start_is_retried_and_then_reported(tmp_path: Path) -> None:
     in_world(tmp_path, scenario)
 
 
+@pytest.mark.requirement("retry:by-hand:dependencies")
+def test_what_a_retried_run_waits_for_is_the_newest_of_what_it_waited_for(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        first = await world.spawn("fail", label="first")
+        after = await world.spawn("quick", depends_on=("first",))
+        await world.until(after)
+        context = SpawnContext(session=ME, settings=world.settings)
+        for _ in range(2):
+            receipt = await world.clock.result(world.engine.spawner.retry(first, context))
+            first = receipt.run.id
+            await world.until(first)
+        receipt = await world.clock.result(world.engine.spawner.retry(after, context))
+        (awaited,) = (await world.until(receipt.run.id)).waiting.dependencies
+        assert awaited.run_id == first
+
+    in_world(tmp_path, scenario)
+
+
 @pytest.mark.requirement("retry:by-hand")
 def test_a_run_can_be_started_again_from_its_stored_parameters(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:

@@ -76,11 +76,13 @@ from subagents.errors import (
     UsageError,
     together,
 )
-from subagents.ports import EnvironmentLog, Ids, Runtime
+from subagents.ports import EnvironmentLog, Ids, RunFilter, Runtime
 from subagents.text import one_line
 
 LABEL_FROM_TASK_CHARS: Final = 32
 SPAWN_TOOL: Final = "sessions_spawn"
+RETRIES_LOOKED_AT: Final = 500
+"""How many runs of its requester are looked at for retries of what a retried run waited for."""
 
 
 class Receipt(Value, frozen=True):
@@ -133,10 +135,17 @@ class Spawner:
     async def retry(self, run_id: RunId, context: SpawnContext) -> Receipt:
         """Start a new run from the stored parameters of an ended one, under today's guardrails.
 
+        Of what it waited for and was retried since, it waits for the newest.
+
         Raises:
             Conflict: The run has not ended, or its task was deleted.
         """
-        return (await self.retry_all([await self._queries.run(run_id)], context))[0]
+        run, instead = await self._queries.run(run_id), dict[RunId, RunId]()
+        others = RunFilter(requester=run.requester, archived=True, limit=RETRIES_LOOKED_AT)
+        for each in await self._queries.runs(others) if run.waiting.dependencies else ():
+            if (before := each.lineage.retry_from) is not None:
+                instead.setdefault(before, instead.get(each.id, each.id))
+        return (await self.retry_all([run], context, instead=instead))[0]
 
     async def retry_all(
         self,
