@@ -187,8 +187,8 @@ def _opened(
             try:
                 yield Subagents(found, thread)
             except BaseException as error:
-                # The block ends as the caller's does: nothing is acknowledged after an error. What
-                # is no Exception (Ctrl-C, sys.exit) would end the loop instead, and this would wait.
+                # The block ends as the caller's does: nothing is acknowledged after an error. One
+                # that is no Exception (Ctrl-C, sys.exit) would end the loop, and this would wait.
                 ended.set_exception(error if isinstance(error, Exception) else _Left(repr(error)))
                 work.exception()
                 raise

@@ -96,7 +96,12 @@ def backup(
 
         subagents db backup /backup/subagents.db --json
     """
-    store = _store_file(paths())
+    import sqlite3  # noqa: PLC0415
+
+    from subagents.extensions.repair.environments_in_backup import put_in  # noqa: PLC0415
+
+    home = paths()
+    store = _store_file(home)
     target = file or Path(caller_cwd()) / time.strftime("subagents-%Y%m%d-%H%M%S.db")
     if target.exists():
         raise UsageError(f"{target} exists; a backup needs a new file", details={"field": "FILE"})
@@ -105,9 +110,10 @@ def backup(
         # Created first, closed to others: it holds the same tasks and results.
         os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         store.backup(str(target))
+        put_in(target, home.environments_dir)
     except OSError as error:
         raise StoreUnavailable(f"cannot write {target}: {error.strerror}") from error
-    except SubagentsError as error:
+    except (SubagentsError, sqlite3.Error) as error:
         target.unlink(missing_ok=True)
         raise StoreUnavailable(f"the backup to {target} failed: {error}") from error
     finally:
@@ -117,7 +123,6 @@ def backup(
         output.document({"file": str(target), "bytes": written})
     else:
         output.line(f"{target} ({written} bytes)")
-        home = paths()
         beside = [each for each in (home.results_dir, home.transcripts_dir) if each.exists()]
         if beside:
             listed = " and ".join(map(str, beside))
@@ -150,6 +155,7 @@ def restore(
     """
     if not file.is_file():
         raise NotFound(f"there is no file {file}", details={"field": "FILE"})
+    from subagents.extensions.repair.environments_in_backup import take_out  # noqa: PLC0415
     from subagents.stores import store_file_at  # noqa: PLC0415
 
     home = paths()
@@ -175,6 +181,7 @@ def restore(
         keep = f", and keep the current database in {aside}" if old else ""
         if not output.is_confirmed(f"{what}. Restore it{keep}?", yes=yes):
             return EXIT_FAILED
+        take_out(new, home.environments_dir)
         _move(old, aside)
         # It says how far the log of the old one went.
         os.truncate(f"{home.database}.lock", 0)
