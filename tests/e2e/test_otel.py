@@ -198,4 +198,4 @@ def test_doctor_says_whether_anything_is_sent_where_to_and_where_the_log_is(
         to.up()
     (tmp_path / "silent").mkdir()
     with live_home(tmp_path / "silent") as home:
-        assert doctor(home).endswith("no receiver is configured.\n")
+        assert doctor(home).endswith("the daemon knows no receiver.\n")

@@ -99,6 +99,11 @@ def test_a_channel_that_works_is_no_problem_and_one_that_came_later_is_said(home
         configure(home, phone + phone.replace("phone", "later"))
         until(lambda: "1 sent since the daemon started" in home.cli("doctor").out, "it is counted")
         said = home.cli("doctor").out
+        tried = home.cli("notifications", "test", env=APART)
+        assert (tried.code, tried.out.count(": sent")) == (1, 2)
+        assert "later: the daemon was started before this was configured" in tried.err
+        assert "phone: the daemon" not in tried.err
+        del to.requests[1:]
     assert "later (ntfy): the daemon does not know it" in said
     assert said.splitlines()[-1] == "Notifications of runs to phone (ntfy)."
     assert "channel" not in home.ok("inbox", "--attention").out

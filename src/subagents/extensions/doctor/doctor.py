@@ -183,7 +183,7 @@ def _what_is_sent(found: Examined) -> str:
     if ways:
         sent.append(f"{'n' if sent else 'N'}otifications of runs to {', '.join(ways)}")
     if not sent:
-        return "No telemetry and no notifications are sent: no receiver is configured."
+        return "No telemetry and no notifications are sent: the daemon knows no receiver."
     return f"{'; '.join(sent)}."
 
 

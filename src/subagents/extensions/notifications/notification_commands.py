@@ -4,8 +4,10 @@ import os
 from typing import Annotated
 
 from subagents.cli import output
-from subagents.cli.connection import paths
+from subagents.cli.connection import paths, session
 from subagents.cli.flags import Json, Parameter, refusal
+from subagents.client.client import Client
+from subagents.client.daemon_start import answers
 from subagents.errors import EXIT_FAILED, EXIT_OK, NotFound
 from subagents.extensions.notifications.notification_settings import NotificationChannel
 
@@ -55,7 +57,7 @@ def send_test(
             else f"no channel {channel!r} is configured (configured: {known})",
             hint='add [notifications.desk] with url = "desktop" to your subagents.toml',
         )
-    rows: list[dict[str, object]] = []
+    known, rows = _known_to_the_daemon(), list[dict[str, object]]()
     for name in [channel] if channel is not None else sorted(configured):
         to = channel_of(configured[name], settings, os.environ)
         problem = None
@@ -63,11 +65,27 @@ def send_test(
             to.send(Notification("subagents", f"A test of the channel {name}: it works."))
         except (ReceiverRefused, ReceiverUnavailable) as error:
             problem = str(error)
-        rows.append({"channel": name, "to": to.where, "sent": problem is None, "error": problem})
-        if not json and problem is None:
-            output.line(f"{name} ({to.where}): sent")
-        elif not json:
-            output.line(f"{name} ({to.where}): not sent: {problem}")
+        is_known = known is None or f"{name} ({to.where})" in known
+        row = {"channel": name, "to": to.where, "sent": problem is None, "error": problem}
+        rows.append({**row, "daemonSends": is_known})
+        if not json:
+            end = "sent" if problem is None else f"not sent: {problem}"
+            output.line(f"{name} ({to.where}): {end}")
+            if not is_known:
+                output.note(
+                    f"{name}: the daemon was started before this was configured, and sends nothing "
+                    "there: subagents down --yes && subagents up"
+                )
     if json:
         output.document({"channels": rows})
-    return EXIT_OK if all(row["sent"] for row in rows) else EXIT_FAILED
+    return EXIT_OK if all(row["sent"] and row["daemonSends"] for row in rows) else EXIT_FAILED
+
+
+def _known_to_the_daemon() -> set[str] | None:
+    """The channels that the running daemon sends through; None = none runs."""
+    home = paths()
+    if not answers(home.socket):
+        return None
+    with Client(home.socket, session=session()) as client:
+        listed = client.get("/v1/diagnostics").get("notifications")
+    return {str(each.get("to")) for each in listed} if isinstance(listed, list) else None
