@@ -34,7 +34,7 @@ from subagents.domain.run.run import (
     Questions,
     Run,
 )
-from subagents.domain.run.spec import Abilities, Mode, RunSpec
+from subagents.domain.run.spec import Abilities, Mode, PlanStep, RunSpec
 from subagents.domain.run.values import RunId, replace
 from subagents.errors import Forbidden, RateLimited, UsageError
 
@@ -335,6 +335,17 @@ def test_higher_priority_goes_first_then_who_waited_longest() -> None:
     late = Life.begin(at_ms=NOW_MS + 1, run_id=RunId("r-a")).run
 
     assert sorted([late, early, urgent], key=queue_order) == [urgent, early, late]
+
+
+@pytest.mark.requirement("plan:jobs:order")
+def test_steps_of_a_plan_stand_in_its_order_whatever_their_ids_are() -> None:
+    runs = [
+        Life.begin(
+            resolved=a_resolved(step=PlanStep(plan="p", position=at)), run_id=RunId(name)
+        ).run
+        for at, name in enumerate(("r-c", "r-a", "r-b"))
+    ]
+    assert sorted([*runs[1:], runs[0]], key=queue_order) == runs
 
 
 @pytest.mark.requirement("lanes:no-deadlock")

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from tests.engine.world import ME, World, in_world
 
+from subagents.domain.rules.wait_causes import WaitKind
 from subagents.domain.run.outcome import (
     OK,
 )
@@ -104,6 +105,25 @@ def steps(number: int, agent: str = "slow", **spec: object) -> list[RunSpec]:
         )
         for at in range(number)
     ]
+
+
+@pytest.mark.requirement("plan:jobs:order")
+def test_runs_of_a_plan_start_in_its_order_and_wait_for_each_other_not_for_the_lane(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        runs = await plan_of(world, 1, *steps(8))
+        await world.until(runs[0], Phase.RUNNING)
+        now = world.engine.surroundings()
+        first, second = [await world.run(each) for each in runs[:2]]
+        cause = now.cause(second)
+        assert (now.cause(first), cause and cause.kind) == (None, WaitKind.PLAN)
+        assert now.lane(first).limit is None
+        assert now.lane(second).limit == 'waits for others of plan "p": at most 1 work at once'
+        await world.until(runs[-1])
+        assert [each.run_id for each in world.runtime.launches] == runs
+
+    in_world(tmp_path, scenario)
 
 
 @pytest.mark.requirement("plan:jobs")

@@ -46,6 +46,8 @@ function causeOf(run: RunRow): { key: string; words: string } {
       return { key: `provider/${wait.name}`, words: `${wait.name}’s provider takes no more${wait.status === null ? "" : ` (${wait.status})`}` };
     case "lane":
       return { key: `lane/${wait.name}`, words: `no slot in lane ${wait.name} (${wait.used === null ? `${wait.slots} in the cluster` : `${wait.used}/${wait.slots} used`})` };
+    case "plan":
+      return { key: `plan/${wait.name}`, words: run.why ?? `others of plan ${wait.name}` };
     case "runs":
       return { key: `runs/${wait.runs.map((each) => each.runId).join()}`, words: runsOf(wait) };
     default:

@@ -333,6 +333,9 @@ def wait(run: Run, around: Surroundings) -> wire.Wait | None:
 def _waited_name(run: Run, cause: WaitCause) -> str | None:
     if cause.refusal is not None:
         return cause.refusal.provider
+    step = run.resolved.step
+    if cause.kind is WaitKind.PLAN and step is not None:
+        return step.name or step.plan
     return run.resolved.lane if cause.kind is WaitKind.LANE else None
 
 

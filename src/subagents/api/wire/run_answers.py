@@ -205,17 +205,18 @@ class WaitRoot(NamedRun, frozen=True, kw_only=True):
     kind: WaitKind | None = None
     """What it waits for in turn; null = it is at work."""
     name: str | None = None
-    """The lane or the provider."""
+    """The lane, plan or provider."""
 
 
 class Wait(WireStruct, frozen=True, kw_only=True):
     """What a run waits for now."""
 
     kind: WaitKind = UNSAID
-    """`provider` (it refuses for now), `lane` (a slot), `runs` (other runs have to end first),
-    `retry` (its next attempt is due later), `answer` (to a question) or `paused`."""
+    """`provider` (it refuses for now), `lane` (a slot), `plan` (so many of its runs work already),
+    `runs` (other runs have to end first), `retry` (its next attempt is due later), `answer` (to a
+    question) or `paused`."""
     name: str | None = None
-    """The lane or the provider."""
+    """The lane, plan or provider."""
     status: int | None = None
     """The HTTP status of the provider's refusal, where it is known."""
     runs: list[NamedRun] = []

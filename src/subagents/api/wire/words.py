@@ -98,7 +98,7 @@ if TYPE_CHECKING:
     Priority: TypeAlias = Literal["info", "question", "blocker"]
     Decision: TypeAlias = Literal["answer", "approve", "deny", "default", "timeout", "cancelled"]
     ProgressLevel: TypeAlias = Literal["L0_operational", "L1_plan_update", "L2_detail"]
-    WaitKind: TypeAlias = Literal["provider", "lane", "runs", "retry", "answer", "paused"]
+    WaitKind: TypeAlias = Literal["provider", "lane", "plan", "runs", "retry", "answer", "paused"]
     EdgeKind: TypeAlias = Literal["waits", "spawned"]
     AtDeadline: TypeAlias = Literal["default", "timeout", "deny"]
     AlertFate: TypeAlias = Literal["sent", "held", "off", "escalated", "late"]

@@ -156,7 +156,7 @@ def _show_tools(resolved: dict[str, object]) -> None:
 
 def _show_relatives(run: RunDetail) -> None:
     for dependency in run.dependencies:
-        _field("after", _relative(dependency))
+        _field("after", _relative(dependency, is_over=run.outcome is not None))
     for child in run.children:
         _field("child", _relative(child))
     for attempt in run.attempts if len(run.attempts) > 1 else []:
@@ -192,8 +192,10 @@ def _field(name: str, text: str | None) -> None:
         output.hanging(f"  {label:<12}", one_line(text, chars_max=400))
 
 
-def _relative(run: RunLink) -> str:
-    status = "not ended" if run.outcome is None else run.outcome.status
+def _relative(run: RunLink, *, is_over: bool = False) -> str:
+    """A run beside it; where it ended before that one did, how that ended is not in its record."""
+    unknown = "had not ended by then" if is_over else "not ended"
+    status = unknown if run.outcome is None else run.outcome.status
     return f"{run.label}  {run.run_id}  {status}"
 
 

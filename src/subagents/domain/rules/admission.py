@@ -1,7 +1,7 @@
 """May this spawn happen? Pure answers; the engine asks them in one fixed order."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from subagents.domain.rules.tool_kinds import covers, intersection, kind_of, kinds_of
 from subagents.domain.run.run import HOLDS_SLOT, Phase, Priority, Request, Run
@@ -324,9 +324,14 @@ def priority(run: Run) -> int:
     return run.spec.priority if given is None else given
 
 
-def queue_order(run: Run) -> tuple[int, int, str]:
-    """Higher priority first, then whoever has waited longest."""
-    return (-priority(run), run.times.phase_since_ms, run.id)
+QueueOrder: TypeAlias = tuple[int, int, int, str]
+
+
+def queue_order(run: Run) -> QueueOrder:
+    """Higher priority first, then whoever has waited longest, then by the order of its plan."""
+    step = run.resolved.step
+    position = 0 if step is None else step.position
+    return (-priority(run), run.times.phase_since_ms, position, run.id)
 
 
 def holds_slot(run: Run) -> bool:

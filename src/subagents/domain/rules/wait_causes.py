@@ -20,6 +20,8 @@ HELD: Final = frozenset({Phase.WAITING, Phase.QUEUED, Phase.RETRY_WAIT})
 class WaitKind(StrEnum):
     PROVIDER = "provider"
     LANE = "lane"
+    PLAN = "plan"
+    """Others of its plan: at most so many work at once."""
     RUNS = "runs"
     RETRY = "retry"
     ANSWER = "answer"

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, Protocol
 
-from subagents.domain.rules.admission import Children, holds_slot, lane_key, queue_order
+from subagents.domain.rules.admission import Children, QueueOrder, holds_slot, lane_key, queue_order
 from subagents.domain.run.run import HOLDS_SLOT, SETTLED, Phase, Run
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.ports import LaneKey
@@ -62,10 +62,8 @@ class Lanes:
         self._dependants: defaultdict[RunId, list[RunId]] = defaultdict(list)
         self._session: dict[SessionKey, RunId] = {}
         self._held: defaultdict[LaneKey, set[RunId]] = defaultdict(set)
-        self._queued: defaultdict[LaneKey, list[tuple[tuple[int, int, str], RunId]]] = defaultdict(
-            list
-        )
-        self._waiting: dict[RunId, tuple[tuple[int, int, str], LaneKey]] = {}
+        self._queued: defaultdict[LaneKey, list[tuple[QueueOrder, RunId]]] = defaultdict(list)
+        self._waiting: dict[RunId, tuple[QueueOrder, LaneKey]] = {}
         self._slots: dict[RunId, int] = {}
         self._at_work: defaultdict[str, set[RunId]] = defaultdict(set)
         """The runs with a slot, of each plan that bounds how many of its runs may have one."""
@@ -73,7 +71,7 @@ class Lanes:
         """Lanes in which ``grants`` may have something to give since it was asked last, in the
         order in which they were touched: what happens must not hang on the hashes of strings.
         """
-        self._parked: list[tuple[LaneKey, tuple[tuple[int, int, str], RunId]]] = []
+        self._parked: list[tuple[LaneKey, tuple[QueueOrder, RunId]]] = []
         """Runs that were passed over; asked again after ``unpark``."""
 
     def put(self, before: Run | None, after: Run) -> None:
@@ -204,7 +202,7 @@ class Lanes:
         waiting = ((order, run_id) for run_id, (order, at) in self._waiting.items() if at == lane)
         return [run_id for _, run_id in sorted(waiting)]
 
-    def ahead(self, lane: LaneKey, order: tuple[int, int, str]) -> int:
+    def ahead(self, lane: LaneKey, order: QueueOrder) -> int:
         """How many wait for a slot of the lane before a place in its order; visits all that do."""
         return sum(at == lane and before < order for before, at in self._waiting.values())
 

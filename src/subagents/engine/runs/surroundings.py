@@ -58,7 +58,10 @@ class Surroundings:
         """What it waits for; None = it is at work, or has ended."""
         if run.is_settled:
             return None
-        return wait_cause(run, self._gates.refusal_of(run))
+        found = wait_cause(run, self._gates.refusal_of(run))
+        is_lane = found is not None and found.kind is WaitKind.LANE
+        has_room = self._ledger.lanes.has_room_for_step(run)
+        return WaitCause(WaitKind.PLAN) if is_lane and not has_room else found
 
     def root(self, cause: WaitCause) -> Root | None:
         """Where the chain of the runs that it waits for ends; None = it waits for no run."""
@@ -99,7 +102,8 @@ class Surroundings:
         gate = self._gates.gate_of(run)
         limit = None if gate is None else _refusing(gate, self._clock.now_ms())
         step = run.resolved.step
-        if step is not None and not self._ledger.lanes.has_room_for_step(run):
+        is_queued = run.phase is Phase.QUEUED
+        if is_queued and step is not None and not self._ledger.lanes.has_room_for_step(run):
             plan = step.name or step.plan
             limit = f'waits for others of plan "{plan}": at most {step.jobs} work at once'
         return LaneUse(used=held, slots=run.resolved.lane_slots, limit=limit, given=given)
