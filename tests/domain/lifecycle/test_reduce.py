@@ -1119,6 +1119,14 @@ def test_a_silent_worker_is_left_alone_unless_its_agent_says_otherwise() -> None
     assert life.run.pending_requests == ()
 
 
+@pytest.mark.requirement("alerts:on-stuck:asks")
+def test_nobody_is_told_of_the_silence_of_a_worker_that_waits_for_an_answer() -> None:
+    life = Life.begin().start().ask()
+    told = len(life.messages)
+    life.apply(Alerted(at_ms=life.at_ms, alert=SILENCE))
+    assert len(life.messages) == told
+
+
 @pytest.mark.requirement("alerts:on-stuck")
 def test_a_silent_worker_is_asked_where_it_stands() -> None:
     (message,) = [effect.message for effect in silent(OnStuck.STEER).of(SteerAttempt)]

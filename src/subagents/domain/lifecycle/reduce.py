@@ -911,6 +911,8 @@ def _alerted(run: Run, event: events.Alerted) -> Transition:
     if run.is_settled:
         # The announcement is out: what comes behind it is for the record.
         return Transition(run)
+    if event.alert.kind is AlertKind.STUCK and run.pending_requests:
+        return Transition(run)  # it waits for an answer: that is what there is to be told
     if event.alert.kind is AlertKind.STUCK and _is_silent(run):
         return _stuck(run, event)
     return _admitted(run, event)
