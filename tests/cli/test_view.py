@@ -10,6 +10,7 @@ from subagents.api.wire.message_answers import Inbox
 from subagents.api.wire.run_answers import RunDetail, RunPage, RunResult, RunStatus
 from subagents.api.wire.schedule_answers import ScheduleRow
 from subagents.api.wire.wire_struct import document_of
+from subagents.cli import output
 from subagents.cli.view import View, shown, taken_from
 from subagents.errors import UsageError
 
@@ -162,7 +163,9 @@ def test_a_field_that_no_such_answer_has_is_refused_also_where_it_shows_nothing(
         with pytest.raises(UsageError) as refused:
             list(shown(NULLS[answer], view))
         assert refused.value.message.startswith(message)
-        assert (refused.value.hint or "").startswith("there are: ")
+        hint = refused.value.hint or ""
+        assert hint.startswith("there are: ")
+        assert output.spoken(hint) == hint, "a field is no flag"
 
 
 @pytest.mark.requirement("cli:view")

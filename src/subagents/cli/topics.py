@@ -8,7 +8,7 @@ EXIT_CODES: Final = """\
 Exit codes
 
    0  success
-   1  internal error, or a damaged database
+   1  not as things stand now, an internal error, or a damaged database
    2  usage error: a flag, a value or the configuration is invalid; nothing was stored
    3  not found: no such run, message, question or agent
    4  denied by a guardrail; the message names the configuration key

@@ -184,7 +184,9 @@ def _refusal(
                 return None
             if part not in known or (not inside and declared is None):
                 text = f"there is no field {name!r}{near(part, known)}"
-                return UsageError(text, hint=f"there are: {', '.join(known)}")
+                # Quoted: these are names of fields, and no flags are said in their place.
+                names = ", ".join(f"'{each}'" for each in known)
+                return UsageError(text, hint=f"there are: {names}")
         path.append(part)
         found = [each.get(part) for each in inside]
         if number < len(parts) and any(isinstance(each, list) for each in found):
