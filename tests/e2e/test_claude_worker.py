@@ -9,6 +9,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -426,7 +427,7 @@ def test_what_it_must_ask_for_waits_for_an_answer_over_a_kill_of_the_daemon(
         place.home.kill()
         place.home.start()
         for number, answer in enumerate(("once", "for this run", "once", "deny"), start=1):
-            until(lambda number=number: asked(number), what=f"question {number}", within_s=RUN_S)
+            until(partial(asked, number), what=f"question {number}", within_s=RUN_S)
             place.home.post(f"/v1/requests/{run_id}:q{number}/respond", {"response": answer})
             if number == 3:
                 until(made[1].exists, what="the second file", within_s=RUN_S)

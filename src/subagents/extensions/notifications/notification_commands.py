@@ -57,7 +57,7 @@ def send_test(
             else f"no channel {channel!r} is configured (configured: {known})",
             hint='add [notifications.desk] with url = "desktop" to your subagents.toml',
         )
-    known, rows = _known_to_the_daemon(), list[dict[str, object]]()
+    listening, rows = _known_to_the_daemon(), list[dict[str, object]]()
     for name in [channel] if channel is not None else sorted(configured):
         to = channel_of(configured[name], settings, os.environ)
         problem = None
@@ -65,17 +65,15 @@ def send_test(
             to.send(Notification("subagents", f"A test of the channel {name}: it works."))
         except (ReceiverRefused, ReceiverUnavailable) as error:
             problem = str(error)
-        is_known = known is None or f"{name} ({to.where})" in known
+        is_known = listening is None or f"{name} ({to.where})" in listening
         row = {"channel": name, "to": to.where, "sent": problem is None, "error": problem}
         rows.append({**row, "daemonSends": is_known})
         if not json:
             end = "sent" if problem is None else f"not sent: {problem}"
             output.line(f"{name} ({to.where}): {end}")
             if not is_known:
-                output.note(
-                    f"{name}: the daemon was started before this was configured, and sends nothing "
-                    "there: subagents down --yes && subagents up"
-                )
+                why = "the daemon was started before this was configured, and sends nothing there"
+                output.note(f"{name}: {why}: subagents down --yes && subagents up")
     if json:
         output.document({"channels": rows})
     return EXIT_OK if all(row["sent"] and row["daemonSends"] for row in rows) else EXIT_FAILED
@@ -83,9 +81,8 @@ def send_test(
 
 def _known_to_the_daemon() -> set[str] | None:
     """The channels that the running daemon sends through; None = none runs."""
-    home = paths()
-    if not answers(home.socket):
+    if not answers(paths().socket):
         return None
-    with Client(home.socket, session=session()) as client:
+    with Client(paths().socket, session=session()) as client:
         listed = client.get("/v1/diagnostics").get("notifications")
     return {str(each.get("to")) for each in listed} if isinstance(listed, list) else None
