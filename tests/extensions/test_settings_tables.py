@@ -34,6 +34,7 @@ VALUES = {
 BESIDE = {
     "SUBAGENTS_DAEMON__STORE": "postgresql://db.example/other",
     "SUBAGENTS_NOTIFICATIONS__SOME__URL": "desktop",
+    "SUBAGENTS_WORKTREES__SOME__REPOSITORY": "/work/shop",
 }
 """What some of them need."""
 
@@ -66,6 +67,12 @@ def test_a_project_file_cannot_write_into_another_room(home: ConfigHome) -> None
 @pytest.mark.requirement("notifications:user-file-only")
 def test_a_project_file_cannot_add_a_channel(home: ConfigHome) -> None:
     assert home.ignored(CHANNEL) == "notifications"
+
+
+@pytest.mark.requirement("worktree:setup:user-file-only")
+def test_a_project_file_cannot_name_what_sets_its_worktrees_up(home: ConfigHome) -> None:
+    table = '[worktrees.here]\nrepository = "/"\nsetup = "touch /tmp/hacked"\n'
+    assert home.ignored(table) == "worktrees"
 
 
 @pytest.mark.requirement("cluster:user-file-only")
