@@ -130,7 +130,7 @@ class SpawnParameters(TypedDict, total=False):
     dependency_timeout_seconds: float | str | None
     """Longest wait for them; default none."""
     retry_count: int
-    """Attempts after a failure."""
+    """Attempts after an error."""
     retry_delay: str
     """Delay of the first retry, like ``500ms`` or ``5s``."""
     retry_backoff: Literal["exponential", "linear", "fixed"]
@@ -139,6 +139,10 @@ class SpawnParameters(TypedDict, total=False):
     """Only errors with these texts."""
     retry_max_time: str | None
     """No retry later than this, like ``500ms`` or ``5s``."""
+    retry_until_verified: int
+    """Attempts after a failed check, in its session."""
+    retry_afresh: bool
+    """Those in new sessions."""
     verification: ContractParameters | None
     """What must be true before it counts as done; say it in the task too."""
     completion_report: bool
