@@ -135,7 +135,7 @@ HELP: Final = {
     "verification.judge.access": "What the judge may do.",
     "completionReport": "Ask the worker for a structured report; --require-report insists on it.",
     "retryCount": "Attempts after one that ended in an error; --until-verified is for checks.",
-    "retryUntilVerified": "Attempts after a failed check, told what failed, in the same session where"
+    "retryUntilVerified": "Attempts after a failed check, told what failed, in the same session if"
     " the agent has one; ends early when no file changes.",
     "retryAfresh": "With --until-verified: each in a new session.",
     "retryDelay": "Delay before the first retry.",
