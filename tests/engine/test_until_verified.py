@@ -1,5 +1,6 @@
 """A failed contract goes back to its worker until it is met, or nothing changes any more."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -26,7 +27,8 @@ def spawn(world: World, *script: Step, **spec: Any) -> Any:
     work = world.directory / "work"  # beside the database, which changes
     work.mkdir()
     settings = world.with_script("fixer", *script)
-    return world.spawn("fixer", settings=settings, verification=FOUR, cwd=str(work), **spec)
+    spec = {"verification": FOUR, "cwd": str(work), **spec}
+    return world.spawn("fixer", settings=settings, **spec)
 
 
 ONE_MORE_EACH: Final = (
@@ -49,6 +51,36 @@ def test_a_worker_that_mends_one_fault_at_a_time_is_verified_in_its_one_session(
         assert [each.native_session for each in world.runtime.launches] == before
         assert "out.json has 3 items, minimum 4" in world.runtime.launches[-1].prompt
         assert await world.folded(run.id) == run
+
+    in_world(tmp_path, scenario)
+
+
+def fixed(count: int) -> Step:
+    values = "".join(f"{name} = {int(at < count)}\n" for at, name in enumerate("abc"))
+    return {"write": {"path": "shop.py", "text": values}}
+
+
+@pytest.mark.requirement("retry:until-verified")
+def test_a_failing_test_suite_is_green_at_the_fourth_attempt_of_one_session(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        tests = "".join(f"def test_{name}(): assert shop.{name} == 1\n" for name in "abc")
+        suite = {"write": {"path": "test_shop.py", "text": f"import shop\n{tests}"}}
+        script: list[Step] = [suite, fixed(0), {"continued": True}]
+        for number in (2, 3, 4):
+            script += [{"attempt": number}, fixed(number - 1), {"result": f"fixed {number - 1}"}]
+        green = Contract(
+            commands=(f"{sys.executable} -m pytest -q -p no:cacheprovider",),
+            verification_timeout_ms=300_000,
+        )
+        wanted = {"verification": green, "retry_until_verified": 3}
+        run = await world.until(await spawn(world, *script, **wanted))
+
+        assert (run.outcome, run.result, len(run.attempts)) == (OK, "fixed 3", 4)
+        assert {each.session.resumes is None for each in run.attempts[1:]} == {False}
+        assert "1 failed, 2 passed" in world.runtime.launches[-1].prompt
+        assert "assert 0 == 1" in world.runtime.launches[-1].prompt
 
     in_world(tmp_path, scenario)
 

@@ -324,7 +324,7 @@ def deadline_warning(remaining_ms: int) -> str:
 def failed_checks(found: Verification) -> str:
     """What a session goes on with whose work did not meet its contract."""
     text = "[System Message] Your work was checked, and what follows failed. Correct it, then all"
-    text += " is checked again. If no file changes, that was the last attempt."
+    text += " is checked again. If you change no file, that was the last attempt."
     for each in found.failures:
         text += f"\n\n{failure_text(each.target, each.reason)}"
         text += f"\n{fence(each.evidence)}" if each.evidence else ""
