@@ -56,7 +56,8 @@ def test_a_worker_that_mends_one_fault_at_a_time_is_verified_in_its_one_session(
 
 
 def fixed(count: int) -> Step:
-    values = "".join(f"{name} = {int(at < count)}\n" for at, name in enumerate("abc"))
+    # Of another size each time: Python takes a module of the same second and size for the same.
+    values = "".join(f"{name} = {'1.0' if at < count else 0}\n" for at, name in enumerate("abc"))
     return {"write": {"path": "shop.py", "text": values}}
 
 
