@@ -139,7 +139,9 @@ def spawned(
     return replace(event, **changes)
 
 
-def a_verification(verdict: Verdict, *, reason: str = "is missing") -> Verification:
+def a_verification(
+    verdict: Verdict, *, reason: str = "is missing", **files: str | None
+) -> Verification:
     passed = verdict is Verdict.PASSED
     check = Check(
         type=CheckType.ARTIFACT,
@@ -148,7 +150,7 @@ def a_verification(verdict: Verdict, *, reason: str = "is missing") -> Verificat
         reason=None if passed else reason,
         could_not_check=verdict is Verdict.COULD_NOT_CHECK,
     )
-    return Verification(verdict=verdict, checks=(check,), verified_at_ms=NOW_MS)
+    return Verification(verdict=verdict, checks=(check,), verified_at_ms=NOW_MS, **files)
 
 
 def a_try(outcome: DeliveryOutcome, at_ms: int = NOW_MS, number: int = 1) -> DeliveryTry:
@@ -267,8 +269,11 @@ class Life:
         self.apply(event)
         return self
 
-    def verify(self, verdict: Verdict, *, reason: str = "is missing") -> "Life":
-        found = a_verification(verdict, reason=reason)
+    def verify(
+        self, verdict: Verdict, *, reason: str = "is missing", **files: str | None
+    ) -> "Life":
+        """``files`` are the digests of the work directory."""
+        found = a_verification(verdict, reason=reason, **files)
         number = len(self.run.attempts)
         self.apply(VerificationFinished(at_ms=self.at_ms, attempt=number, verification=found))
         return self

@@ -205,6 +205,11 @@ def test_the_last_line_says_how_it_ended_and_what_it_took() -> None:
     said = "failed (its contract is not met) · 1.5s · verified 1/2 · 3.2k tokens"
     assert text == f"tests: {said} · r-1"
     assert render.error_lines(item.outcome, item.verification) == ["o.json: empty"]
+    stopped = Outcome(status="error", error="stopped after attempt 2: 1 retry used: o.json: empty")
+    assert render.error_lines(stopped, item.verification) == [
+        "stopped after attempt 2: 1 retry used",
+        "o.json: empty",
+    ]
     same = Verification(status="failed", checks=[Check(target="o", reason=render.UNCHANGED)])
     (line,) = render.error_lines(item.outcome, same)
     assert line.endswith("did not change; --verify-existing takes it all the same")

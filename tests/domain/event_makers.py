@@ -145,6 +145,7 @@ SIGNALS: Final[tuple[Signal, ...]] = (
     Vanished(key="vanished", error="gone"),
 )
 
+DIGESTS: Final = (None, "x", "y")
 VERDICTS: Final = (*(Verdict.FAILED,) * 4, Verdict.PASSED, Verdict.COULD_NOT_CHECK)
 
 Maker = Callable[[DataObject, Run, int], Event]
@@ -246,7 +247,11 @@ MAKERS: Final[dict[type, Maker]] = {
     VerificationFinished: lambda d, r, t: VerificationFinished(
         at_ms=t,
         attempt=_attempt(d, r),
-        verification=a_verification(d.draw(st.sampled_from(VERDICTS))),
+        verification=a_verification(
+            d.draw(st.sampled_from(VERDICTS)),
+            files_found=d.draw(st.sampled_from(DIGESTS)),
+            files_left=d.draw(st.sampled_from(DIGESTS)),
+        ),
     ),
     CancelRequested: lambda d, r, t: CancelRequested(
         at_ms=t, by="me", cascaded=d.draw(st.booleans())
@@ -357,6 +362,8 @@ def a_life(data: DataObject) -> Life:
         task="do it",
         retry_count=data.draw(st.integers(0, 2), label="retryCount"),
         retry_backoff=data.draw(st.sampled_from(list(Backoff))),
+        retry_until_verified=data.draw(st.sampled_from((0, 0, 3)), label="retryUntilVerified"),
+        retry_afresh=data.draw(st.booleans(), label="retryAfresh"),
         verification=None if contract is None else a_contract(contract),
         on_dependency_failure=data.draw(st.sampled_from(list(OnDependencyFailure))),
         budget=data.draw(st.sampled_from(BUDGETS), label="budget"),

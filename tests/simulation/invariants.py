@@ -340,10 +340,11 @@ class Judge:
 
     def _look_at_attempts(self, run: Run) -> None:
         contract = run.spec.verification
-        again = contract is not None and contract.on_failure is OnFailure.RETRY_ONCE
+        once = contract is not None and contract.on_failure is OnFailure.RETRY_ONCE
+        again = once and not run.spec.retry_until_verified
         ends = [each.outcome and each.outcome.reason for each in run.attempts]
         # One that the model's provider ended is no failure: it takes none of the retries away.
-        most = 1 + run.spec.retry_count + int(again) + ends.count(Reason.PROVIDER_LIMIT)
+        most = run.spec.attempts_max + int(again) + ends.count(Reason.PROVIDER_LIMIT)
         if len(run.attempts) > most:
             self.fail("attempts ≤ 1 + retries", f"{run.id}: {len(run.attempts)} > {most}")
         if run.retry.used > run.spec.retry_count:

@@ -703,6 +703,7 @@ class SeededVerifier(Verifier):
         marker_env: Mapping[str, str],
         baseline: Baseline | None = None,
         commands_trusted: bool = False,
+        compares: bool = False,
     ) -> Verification:
         await self._around.hazard()
         rng = self._world.rng

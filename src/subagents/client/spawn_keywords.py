@@ -130,7 +130,7 @@ class SpawnParameters(TypedDict, total=False):
     dependency_timeout_seconds: float | str | None
     """Longest wait for them; default none."""
     retry_count: int
-    """Attempts after a failure."""
+    """Attempts after an error."""
     retry_delay: str
     """Delay of the first retry, like ``500ms`` or ``5s``."""
     retry_backoff: Literal["exponential", "linear", "fixed"]
@@ -141,6 +141,10 @@ class SpawnParameters(TypedDict, total=False):
     """No retry later than this, like ``500ms`` or ``5s``."""
     on_limit: Sequence[str]
     """Steps at its provider's limit: wait 3d, agent:ID, model:NAME."""
+    retry_until_verified: int
+    """Attempts after a failed check, in its session."""
+    retry_afresh: bool
+    """Those in new sessions."""
     verification: ContractParameters | None
     """What must be true before it counts as done; say it in the task too."""
     completion_report: bool

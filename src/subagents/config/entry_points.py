@@ -44,7 +44,7 @@ def _entry_points(
         found.setdefault(point.name, []).append(point)
     # The same distribution seen twice (an editable install next to its wheel) is one.
     return {
-        name: tuple({(point.value, _package(point)): point for point in points}.values())
+        name: tuple({(each.value, each.dist and each.dist.name): each for each in points}.values())
         for name, points in sorted(found.items())
     }
 
@@ -52,7 +52,3 @@ def _entry_points(
 def plugin_names(group: str) -> tuple[str, ...]:
     """The names of that group that are not ours, sorted."""
     return tuple(name for name in entry_points(group) if name not in SHADOWED)
-
-
-def _package(point: metadata.EntryPoint) -> str:
-    return point.dist.name if point.dist is not None else ""

@@ -232,7 +232,7 @@ class Outbox:
     def _hold(self, entry: OutboxEntry, error: Exception) -> None:
         """Quarantine an effect that keeps failing, and tell of it once."""
         name, now = EFFECT_WORDS[type(entry.effect)], self._clock.now_ms()
-        text = error.message if isinstance(error, SubagentsError) else plain_error(error)
+        text = plain_error(error)
         found = Quarantined(effect=name, error=text, since_ms=now)
         live = self._ledger.live.get(entry.run_id)
         # What is there was told already; it goes when the effect works, or with a restart.
@@ -499,7 +499,7 @@ class Outbox:
                 type=CheckType.ARTIFACT,
                 target="verification",
                 passed=False,
-                reason=f"the checker failed: {_said(error)}",
+                reason=f"the checker failed: {plain_error(error)}",
                 could_not_check=True,
             )
             verification = Verification(verdict=Verdict.COULD_NOT_CHECK, checks=(broken,))
@@ -522,10 +522,6 @@ class Outbox:
         finally:
             if contract.commands:
                 await runtime.stop(ref, grace_s=0)
-
-
-def _said(error: Exception) -> str:
-    return error.message if isinstance(error, SubagentsError) else repr(error)
 
 
 def _is_current(run: Run, number: int) -> bool:

@@ -1,22 +1,24 @@
 """What holds for every life, whatever happens in it and in which order."""
 
 from contextlib import suppress
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
-from tests.builders import Life
+from tests.builders import Life, a_contract
 from tests.domain.event_makers import STEPS_MAX, a_life, lived, next_event
 
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.lifecycle.transitions import STALE
 from subagents.domain.rules.deadlines import next_due_ms
+from subagents.domain.rules.retry import retries_after_checks
 from subagents.domain.run.effects import Announce, TellDependants, Verify
 from subagents.domain.run.events import Event, TimerFired, decode_event, encode_event
-from subagents.domain.run.outcome import Outcome, Status
+from subagents.domain.run.outcome import Outcome, Status, Verdict
 from subagents.domain.run.run import MessageKind, Phase, Run
-from subagents.domain.run.spec import OnFailure
+from subagents.domain.run.spec import OnFailure, RunSpec
 from subagents.domain.run.values import replace
 from subagents.errors import IllegalTransition
 
@@ -89,15 +91,45 @@ def test_facts_that_come_twice_change_nothing_observable(data: DataObject) -> No
 
 @pytest.mark.requirement("retry:attempts-are-bounded")
 @given(st.data())
-def test_attempts_never_exceed_the_retries_and_the_one_verification_retry(
+def test_attempts_never_exceed_the_retries_after_errors_and_after_failed_checks(
     data: DataObject,
 ) -> None:
     life = lived(data)
 
-    contract = life.run.spec.verification
-    extra = contract is not None and contract.on_failure is OnFailure.RETRY_ONCE
-    assert len(life.run.attempts) <= 1 + life.run.spec.retry_count + extra
-    assert life.run.retry.used <= life.run.spec.retry_count
+    spec, contract = life.run.spec, life.run.spec.verification
+    once = contract is not None and contract.on_failure is OnFailure.RETRY_ONCE
+    extra = once and not spec.retry_until_verified
+    assert len(life.run.attempts) <= spec.attempts_max + extra
+    assert life.run.retry.used <= spec.retry_count
+    assert retries_after_checks(life.run) <= spec.retry_until_verified
+
+
+FOUND = st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.sampled_from("xyz"))
+
+
+@pytest.mark.requirement("retry:until-verified", "retry:until-verified-sameness")
+@given(st.lists(FOUND, min_size=6, max_size=6), st.integers(1, 5))
+def test_a_failed_contract_is_tried_again_until_nothing_changes_or_the_retries_are_used(
+    found: list[tuple[str, str, str]], retries: int
+) -> None:
+    """Each is how the check failed, and the files before the checks and after them."""
+    spec = RunSpec(task="do it", retry_until_verified=retries, verification=a_contract())
+    life = Life.begin(spec)
+    for reason, before, after in found:
+        if life.run.is_settled:
+            break
+        life.start().exit()
+        life.verify(Verdict.FAILED, reason=reason, files_found=before, files_left=after)
+        if not life.run.is_settled:
+            life.timer()
+
+    tried = len(life.run.attempts)
+    same = [then[0] == now[0] and then[2] == now[1] for then, now in pairwise(found[: retries + 1])]
+    assert tried == (same.index(True) + 2 if True in same else retries + 1)
+    error = life.run.outcome and life.run.outcome.error
+    why = "no file changed, and the same checks failed in the same way"
+    assert (error or "").startswith(f"stopped after attempt {tried}: ")
+    assert (why in (error or "")) is (True in same)
 
 
 @pytest.mark.requirement("lifecycle:outcome-is-final")

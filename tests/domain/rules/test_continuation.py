@@ -59,10 +59,15 @@ def test_what_a_continuation_does_not_say_is_as_before() -> None:
 )
 def test_a_contract_holds_until_it_was_met(state: VerificationState, *, holds: bool) -> None:
     contract = a_contract()
-    life = Life.begin(RunSpec(task="x", verification=contract), a_resolved(abilities=ABLE))
+    spec = RunSpec(task="x", verification=contract, retry_until_verified=4, retry_afresh=True)
+    life = Life.begin(spec, a_resolved(abilities=ABLE))
     run = replace(life.run, verification=VerificationRecord(state=state))
 
-    assert inherited(RunSpec(task="y"), run).verification == (contract if holds else None)
+    found = inherited(RunSpec(task="y"), run)
+    assert found.verification == (contract if holds else None)
+    assert (found.retry_until_verified, found.retry_afresh) == ((4, True) if holds else (0, False))
+    given = inherited(RunSpec(task="y", retry_until_verified=1), run)
+    assert (given.retry_until_verified, given.retry_afresh) == (1, False)
 
 
 @pytest.mark.requirement("sessions:continue:refused")

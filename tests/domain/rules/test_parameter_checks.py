@@ -92,43 +92,59 @@ def test_sizes_are_those_in_bytes_of_what_is_stored() -> None:
 
 
 AFTER_ERRORS = (
-    "retryCount (--retry) is for attempts that end in an error; a failed check of the contract is"
-    " not tried again, or once with onFailure: retry_once (--on-failure retry_once)"
+    "retryCount is for attempts that end in an error; a failed check of the contract is tried again"
+    " with retryUntilVerified"
 )
 WITHOUT_EFFECT: dict[str, tuple[RunSpec, str]] = {
     "delay": (
         RunSpec(task="x", retry_delay=5_000),
-        "retryDelay (--retry-delay) has no effect without retryCount (--retry)",
+        "retryDelay has no effect without retryCount",
     ),
     "backoff": (
         RunSpec(task="x", retry_backoff=Backoff.FIXED),
-        "retryBackoff (--backoff) has no effect without retryCount (--retry)",
+        "retryBackoff has no effect without retryCount",
     ),
     "texts": (
         RunSpec(task="x", retry_on=("429",)),
-        "retryOn (--retry-on) has no effect without retryCount (--retry)",
+        "retryOn has no effect without retryCount",
     ),
     "longest": (
         RunSpec(task="x", retry_max_time=1_000),
-        "retryMaxTime (--retry-max-time) has no effect without retryCount (--retry)",
+        "retryMaxTime has no effect without retryCount or retryUntilVerified",
     ),
     "results": (
         RunSpec(task="x", include_dependency_result=True),
-        "includeDependencyResult (--include-result) has no effect without dependsOn (--after)",
+        "includeDependencyResult has no effect without dependsOn",
     ),
     "partial": (
         RunSpec(task="x", accept_partial_dependencies=True),
-        "acceptPartialDependencies (--accept-partial) has no effect without dependsOn (--after)",
+        "acceptPartialDependencies has no effect without dependsOn",
     ),
     "wait": (
         RunSpec(task="x", dependency_timeout_seconds=5),
-        "dependencyTimeoutSeconds (--dependency-timeout) has no effect without dependsOn (--after)",
+        "dependencyTimeoutSeconds has no effect without dependsOn",
     ),
     "run": (
         RunSpec(task="x", on_dependency_failure=OnDependencyFailure.RUN),
-        "onDependencyFailure (--on-dependency-failure) has no effect without dependsOn (--after)",
+        "onDependencyFailure has no effect without dependsOn",
     ),
     "contract": (RunSpec(task="x", retry_count=5, verification=Contract()), AFTER_ERRORS),
+    "no contract": (
+        RunSpec(task="x", retry_until_verified=2),
+        "retryUntilVerified has no effect without verification",
+    ),
+    "afresh": (
+        RunSpec(task="x", retry_afresh=True),
+        "retryAfresh has no effect without retryUntilVerified",
+    ),
+    "once": (
+        RunSpec(
+            task="x",
+            retry_until_verified=2,
+            verification=Contract(on_failure=OnFailure.RETRY_ONCE),
+        ),
+        "onFailure: retry_once has no effect beside retryUntilVerified",
+    ),
 }
 WITH_EFFECT: dict[str, RunSpec] = {
     "nothing": RunSpec(task="x"),
@@ -144,6 +160,14 @@ WITH_EFFECT: dict[str, RunSpec] = {
         task="x", retry_count=5, verification=Contract(on_failure=OnFailure.ESCALATE)
     ),
     "for some errors": RunSpec(task="x", retry_count=5, retry_on=("503",), verification=Contract()),
+    "for both": RunSpec(
+        task="x",
+        retry_count=5,
+        retry_until_verified=2,
+        retry_afresh=True,
+        retry_max_time=60_000,
+        verification=Contract(),
+    ),
     "contract alone": RunSpec(task="x", verification=Contract()),
 }
 

@@ -53,6 +53,7 @@ def verify(
     sandbox: CommandSandbox | None = None,
     commands_trusted: bool = False,
     pinned: str | None = None,
+    compares: bool = False,
 ) -> Verification:
     threads = DaemonThreads("test-checks")
     verifier = Verifier(
@@ -68,6 +69,7 @@ def verify(
                 marker_env=marker_env or {},
                 baseline=baseline,
                 commands_trusted=commands_trusted,
+                compares=compares,
             ),
             timeout=20,
         )

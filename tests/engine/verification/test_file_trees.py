@@ -10,9 +10,9 @@ from tests.engine.verification.checking import before, verify
 from subagents.domain.rules.path_patterns import pattern_of
 from subagents.domain.run.outcome import Check, Verdict
 from subagents.domain.run.spec import Artifact, Contract
-from subagents.engine.verification import file_trees
+from subagents.engine.verification import verifier
 from subagents.engine.verification.contract_files import Abandoned
-from subagents.engine.verification.file_trees import TooManyFiles, matching_files
+from subagents.engine.verification.file_trees import TREE_FILES_MAX, TooManyFiles, matching_files
 from subagents.engine.verification.work_root import WorkRoot
 
 
@@ -20,6 +20,50 @@ def put(place: Path, *names: str, text: str = "x") -> None:
     for name in names:
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_text(text)
+
+
+def digests(place: Path, contract: Contract) -> tuple[str | None, str | None]:
+    found = verify(contract, place, compares=True)
+    return found.files_found, found.files_left
+
+
+@pytest.mark.requirement("retry:until-verified-sameness")
+def test_files_are_the_same_as_before_if_none_was_added_deleted_or_given_other_content(
+    tmp_path: Path,
+) -> None:
+    put(tmp_path, "a.py", "src/b.py", "__pycache__/b.pyc", ".git/index", "results.xml")
+    contract = Contract(artifacts=(Artifact(path="results.xml", junit=True),))
+    first, left = digests(tmp_path, contract)
+    assert first is not None
+    assert left == first
+
+    # Written again, of a cache, of git, and a report of tests: no work.
+    put(tmp_path, "a.py")
+    put(tmp_path, "__pycache__/b.pyc", ".git/index", "results.xml", text="other")
+    assert digests(tmp_path, contract)[0] == first
+    put(tmp_path, "src/b.py", text="y")
+    changed, _ = digests(tmp_path, contract)
+    (tmp_path / "src/b.py").unlink()
+    assert len({first, changed, digests(tmp_path, contract)[0]}) == 3
+
+
+@pytest.mark.requirement("retry:until-verified-sameness")
+def test_what_the_checks_write_themselves_is_no_change_of_the_work(tmp_path: Path) -> None:
+    contract = Contract(commands=("date +%N > written; false",))
+    found, left = digests(tmp_path, contract)
+
+    assert found != left
+    assert digests(tmp_path, contract)[0] == left
+
+
+@pytest.mark.requirement("retry:until-verified-sameness")
+def test_whether_too_many_files_changed_is_not_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifier, "DIGEST_FILES_MAX", 1)
+    put(tmp_path, "a", "b")
+
+    assert digests(tmp_path, Contract(artifacts=(Artifact(path="c"),))) == (None, None)
 
 
 def check_after(place: Path, contract: Contract, work: Callable[[], object]) -> Check:
@@ -43,11 +87,8 @@ def test_caches_and_links_to_directories_are_passed_over_unless_they_are_named(
 
 
 @pytest.mark.requirement("contract:patterns")
-def test_what_is_too_much_to_be_known_is_not_held_against_the_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(file_trees, "TREE_FILES_MAX", 2)
-    put(tmp_path, "a", "b", "c")
+def test_what_is_too_much_to_be_known_is_not_held_against_the_work(tmp_path: Path) -> None:
+    put(tmp_path, *map(str, range(TREE_FILES_MAX + 1)))
     with pytest.raises(TooManyFiles):
         matching_files(pattern_of("*", field="path"), WorkRoot(str(tmp_path)))
     with pytest.raises(Abandoned):

@@ -94,6 +94,13 @@ def test_a_schedule_shows_contract_retries_and_budget_of_its_run(prepared: Home)
     assert "contract artifact a.xml, command test -e x; on failure retry once" in shown
     assert "retries  3\n" in shown
     assert "budget   2,000 tokens, $0.50, 5m" in shown
+    prepared.ok(
+        *("schedule", "add", "again", "@daily", "true", "--verify", "a.xml"),
+        *("--until-verified", "4", "--on-failure", "escalate"),
+    )
+    again = prepared.ok("show", "schedule:again").out
+    tried = "a failed check is tried again up to 4 times; on failure escalate"
+    assert f"contract artifact a.xml; {tried}" in again
     prepared.ok("schedule", "add", "plain", "@daily", "true")
     plain = prepared.ok("show", "schedule:plain").out
     assert re.findall(r"^  (contract|retries|budget) +none$", plain, re.MULTILINE) == [

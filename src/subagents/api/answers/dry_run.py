@@ -81,7 +81,7 @@ def _planned(
             if link.outcome is None
         ],
         question=None if run.approval is None else run.approval.question,
-        attempts_max=run.spec.retry_count + 1,
+        attempts_max=run.spec.attempts_max,
         run_timeout_seconds=run.resolved.timeout_ms / 1000 if run.resolved.timeout_ms else None,
         budget=_budget(run),
         overshoot=budgets.overshoot(_narrowed(run) or plan, run.resolved.abilities),

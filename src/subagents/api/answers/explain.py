@@ -8,10 +8,10 @@ from typing import Final, NamedTuple, assert_never
 
 from subagents.config.settings import DEFAULT_LANE
 from subagents.domain.lifecycle.reduce import reduce
-from subagents.domain.rules import provider_limits
 from subagents.domain.rules.admission import LaneUse
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.deadlines import timer_event
+from subagents.domain.rules.retry import resumes, retries_after_checks
 from subagents.domain.rules.wait_causes import is_paused
 from subagents.domain.run import events
 from subagents.domain.run.outcome import DeferReason, Reason
@@ -279,11 +279,14 @@ def _retry_wait(run: Run, now_ms: int) -> str:
     limited = run.retry.limited
     if limited is not None:
         times = f" (wait {limited.waits})" if limited.waits > 1 else ""
-        going = "continues" if provider_limits.resumes(run) is not None else "one more attempt"
+        going = "continues" if resumes(run) is not None else "one more attempt"
         return f"waiting for its model's provider: {brief(limited.text)}; {going}, {due}{times}"
     reason = brief(run.retry.cause.reason or "the attempt before failed")
     if run.retry.cause.verifies:
-        return f"one more attempt {due} because verification failed: {reason}"
+        most, number = run.spec.retry_until_verified, retries_after_checks(run) + 1
+        where = "" if resumes(run) is None else " in its session"
+        what = f"retry {number} of {most}{where}" if most else "one more attempt"
+        return f"{what} {due} because verification failed: {reason}"
     if run.attempts and run.attempt.handed_over < run.retry.handed_over:
         return f"one more attempt {due}: {reason}"
     return f"retry {run.retry.used} of {run.spec.retry_count} {due} because: {reason}"
@@ -325,7 +328,7 @@ def _given_up(run: Run) -> str:
 
 
 def _attempt(run: Run, *, is_cluster: bool) -> str:
-    of = f" of {run.spec.retry_count + 1}" if run.spec.retry_count else ""
+    of = f" of {run.spec.attempts_max}" if run.spec.attempts_max > 1 else ""
     where = f" on {run.attempt.node}" if is_cluster and run.attempt.node else ""
     return f"attempt {run.attempt.number}{of}{where}"
 

@@ -26,6 +26,7 @@ from subagents.api.wire.words import VerificationStatus
 from subagents.domain.redaction.redact_events import redact_setting
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.path_patterns import pattern_of
+from subagents.domain.rules.retry import retries_after_checks
 from subagents.domain.rules.wait_causes import HELD, WaitCause, WaitKind, is_paused, state_of
 from subagents.domain.run import outcome as domain
 from subagents.domain.run import spending, workspace
@@ -537,7 +538,7 @@ OF_RUN: Final[Mapping[str, Callable[[Run], object]]] = {
     "tools_deny": lambda run: run.resolved.tools_deny,
     "access": lambda run: run.resolved.access,
     "cwd": lambda run: run.resolved.cwd,
-    "attempts_max": lambda run: max(run.spec.retry_count + 1, len(run.attempts)),
+    "attempts_max": lambda run: max(run.spec.attempts_max, len(run.attempts)),
     "overshoot": lambda run: budgets.overshoot(run.spec.budget, run.resolved.abilities),
     # Where it stands.
     "phase": lambda run: run.phase,
@@ -553,7 +554,7 @@ OF_RUN: Final[Mapping[str, Callable[[Run], object]]] = {
     "requests": lambda run: [messages.request(run, each) for each in run.questions.requests],
     "attempt": lambda run: len(run.attempts),
     "attempts": lambda run: [attempt(run, each) for each in run.attempts],
-    "retries_used": lambda run: run.retry.used,
+    "retries_used": lambda run: run.retry.used + retries_after_checks(run),
     # When.
     "created_at": lambda run: iso(run.times.created_at_ms),
     "started_at": lambda run: iso_or_none(run.times.started_at_ms),

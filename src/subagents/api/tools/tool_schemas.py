@@ -40,15 +40,15 @@ from subagents.domain.run.spec import RunSpec
 
 NAMED_WELL: Final = frozenset(
     {
-        *("mode", "retryCount", "retryBackoff", "tags", "model", "thinking", "lane", "place"),
-        *("fallbackAgentId", "dependencyTimeoutSeconds"),
-        *("verification.requireCompletionReport", "verification.onFailure"),
+        *("mode", "retryCount", "tags", "model", "thinking", "acceptPartialDependencies", "lane"),
+        *("verification.requireCompletionReport", "verification.onFailure", "fallbackAgentId"),
+        "place",
         *("verification.verificationTimeoutMs", "verification.artifacts[].minBytes"),
-        *("verification.artifacts[].json", "verification.artifacts[].sha256"),
+        *("verification.artifacts[].json", "verification.artifacts[].sha256", "chainAfter"),
         *("verification.artifacts[].junit", "verification.artifacts[].minTests"),
         *("verification.artifacts[].newerThan", "verification.artifacts[].maxFiles"),
-        *("verification.artifacts[].fresh", "verification.artifacts[].minItems"),
-        *("verification.mustChange", "verification.mustNotChange"),
+        *("verification.artifacts[].fresh", "verification.artifacts[].minItems", "retryBackoff"),
+        *("verification.mustChange", "verification.mustNotChange", "dependencyTimeoutSeconds"),
         *("completionReport", "progressReporting", "verification.artifacts[].requiredKeys"),
         *("budget.maxTokens", "budget.maxCostUsd", "budget.maxRuns", "budget.maxSeconds"),
     }

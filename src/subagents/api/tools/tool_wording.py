@@ -64,7 +64,7 @@ def items(runs: Sequence[Run]) -> list[Item]:
     # Shorter results for all of them before fewer of them: the next call brings the rest.
     runs = runs[:ITEMS_MAX]
     for chars in RESULT_CHARS:
-        made = [_item(run, chars) for run in runs]
+        made = [Item(run, item(run, chars), announced(run, chars)) for run in runs]
         sizes = [_size(each) for each in made]
         if sum(sizes) <= ANSWER_BYTES_MAX:
             return made
@@ -75,10 +75,6 @@ def items(runs: Sequence[Run]) -> list[Item]:
             break
         kept += 1
     return made[:kept]
-
-
-def _item(run: Run, chars: int) -> Item:
-    return Item(run, item(run, chars), announced(run, chars))
 
 
 def announced(run: Run, chars: int) -> str:

@@ -77,6 +77,7 @@ FLAGS: Final[Mapping[str, str]] = {
     "dependency_timeout": "dependency_timeout_seconds",
     "fallback_agent": "fallback_agent_id",
     "retry": "retry_count",
+    "until_verified": "retry_until_verified",
     "backoff": "retry_backoff",
     "progress": "progress_reporting",
     "allow_tool": "tools_allow",

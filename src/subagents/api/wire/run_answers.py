@@ -333,7 +333,7 @@ class RunRow(RunHead, frozen=True, kw_only=True):
     attempt: int = 0
     """The newest attempt's number; 0 before the first."""
     attempts_max: int = 1
-    """So many it has at most, the retry after a failed verification not counted."""
+    """So many it has at most, the one retry of `onFailure: retry_once` not counted."""
     blocked_reason: str | None = None
     """The oldest open question."""
     created_at: Time | None = None
@@ -521,7 +521,7 @@ class RunDetail(RunRow, frozen=True, kw_only=True):
     native_session: str | None = None
     """What the worker's program calls the session."""
     retries_used: int = 0
-    """Retries of its policy that are used up."""
+    """Retries that are used up, but for the one of `onFailure: retry_once`."""
     retry_due_at: Time | None = None
     """When its next attempt is due."""
     dependencies: list[RunLink] = []
@@ -897,7 +897,7 @@ class PlannedRun(Granted, frozen=True, kw_only=True):
     question: str | None = None
     """What a person would be asked first; null = nothing."""
     attempts_max: int = 1
-    """So many it has at most, the retry after a failed verification not counted."""
+    """So many it has at most, the one retry of `onFailure: retry_once` not counted."""
     run_timeout_seconds: float | None = None
     """The deadline of each attempt; null = none."""
     budget: PlannedBudget | None = None

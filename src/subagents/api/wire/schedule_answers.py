@@ -40,8 +40,10 @@ class ScheduledRun(WireStruct, frozen=True, kw_only=True):
     """What must be true of its output; empty = it has no contract."""
     on_failure: FailurePolicy = UNSAID
     """What follows when a check fails: `retry_once`, `escalate` or `fail`."""
+    retry_until_verified: int = 0
+    """How often a failed check is tried again."""
     attempts_max: int = 1
-    """So many it has at most, the retry after a failed verification not counted."""
+    """So many it has at most, the one retry of `onFailure: retry_once` not counted."""
     budget: PlannedBudget | None = None
     """What it and everything below it may use; null = it has no limits of its own."""
 

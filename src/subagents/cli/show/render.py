@@ -292,8 +292,10 @@ def error_lines(outcome: "Outcome", verification: "Verification | None") -> list
     if failed := [check for check in checks if not check.passed]:
         from subagents.domain.run.outcome import failure_text  # noqa: PLC0415  only where one failed
 
-        reasons = (one_line(failure_text(each.target, each.reason), 400) for each in failed)
-        return [f"{each}{ANYWAY if UNCHANGED in each else ''}" for each in reasons]
+        texts = [failure_text(each.target, each.reason) for each in failed]
+        stopped, is_stopped, _ = error_of(outcome).partition(f": {texts[0]}")
+        reasons = [f"{one_line(each, 400)}{ANYWAY if UNCHANGED in each else ''}" for each in texts]
+        return [stopped, *reasons] if is_stopped else reasons
     return [text for text in error_of(outcome).strip().splitlines()[:10] if text.strip()]
 
 

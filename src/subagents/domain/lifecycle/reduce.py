@@ -31,7 +31,7 @@ from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.deadlines import longest_wait_ms, warn_at_ms
 from subagents.domain.rules.evidence import decide, merge, with_report_from_text
 from subagents.domain.rules.places import with_tree
-from subagents.domain.rules.retry import retry_delay_ms
+from subagents.domain.rules.retry import resume_message, resumes, retry_delay_ms, why_no_retry
 from subagents.domain.run import events
 from subagents.domain.run.alert import AlertKind, OnStuck
 from subagents.domain.run.baseline import rebased
@@ -252,7 +252,7 @@ def _is_usable(run: Run, outcome: Outcome) -> bool:
 
 def _slot_granted(run: Run, event: events.SlotGranted) -> Transition:
     number = len(run.attempts) + 1
-    session = provider_limits.resumes(run)
+    session = resumes(run)
     # The prompt of a new session does not mention children of the attempt before; a session that
     # goes on has spawned them, and waits for their results.
     untold = run.children.untold if session else ()
@@ -261,7 +261,7 @@ def _slot_granted(run: Run, event: events.SlotGranted) -> Transition:
         session=AttemptSession(
             key=event.session_key,
             resumes=session,
-            opening=provider_limits.resume_message(untold, run.control.steers) if session else None,
+            opening=resume_message(run, untold) if session else None,
         ),
         times=AttemptTimes(requested_at_ms=event.at_ms),
         retry=run.retry.cause,
@@ -584,13 +584,7 @@ def _conclude(run: Run, outcome: Outcome, at_ms: int) -> Transition:
     # This attempt got past the provider, so a later refusal is the first of a new series.
     if run.retry.limited is not None:
         run = replace(run, retry=replace(run.retry, limited=None))
-    delay = retry_delay_ms(
-        run.spec,
-        outcome,
-        retries_used=run.retry.used,
-        first_start_ms=run.times.started_at_ms or run.times.created_at_ms,
-        now_ms=at_ms,
-    )
+    delay = retry_delay_ms(run, outcome, at_ms)
     if delay is not None and run.control.cancel is None:
         cause = replace(run.retry.cause, reason=outcome.error or str(outcome.reason))
         run = replace(run, retry=replace(run.retry, cause=cause))
@@ -975,7 +969,7 @@ def _verified(run: Run, event: events.VerificationFinished) -> Transition:
     if event.attempt != run.attempt.number or attempt_outcome is None:
         return Transition(run, stale=True)
     contract = run.spec.verification
-    verification = event.verification
+    verification, before = event.verification, run.verification.result
     passed = verification.verdict is Verdict.PASSED
     record = replace(
         run.verification,
@@ -1000,10 +994,17 @@ def _verified(run: Run, event: events.VerificationFinished) -> Transition:
         # A judge that gives no verdict leaves the decision to somebody else.
         is_undecided = contract.judge is not None
         return _escalated(step) if is_escalated and is_undecided else step
-    if contract.on_failure is OnFailure.RETRY_ONCE and run.verification.retried_at_ms is None:
+    is_once = contract.on_failure is OnFailure.RETRY_ONCE
+    is_asked, because = is_once and run.verification.retried_at_ms is None, ""
+    if run.spec.retry_until_verified:
+        because = why_no_retry(run, before, verification, event.at_ms)
+        is_asked = not because
+    if is_asked:
         retry = replace(run.retry, cause=RetryCause(reason=text, verifies=True))
         run = replace(run, retry=retry)
         return _try_again(run, event.at_ms, due_ms=event.at_ms)
+    if because:
+        text = f"stopped after attempt {event.attempt}: {because}: {text}"
     outcome = Outcome(status=Status.ERROR, reason=Reason.VERIFICATION_FAILED, error=text)
     step = settle(run, outcome, event.at_ms)
     return _escalated(step) if is_escalated else step

@@ -69,6 +69,7 @@ def inherited(spec: RunSpec, run: Run) -> RunSpec:
     # Stored with a run whose runtime took none: handed on, the spawn would be refused for it.
     takes_model = resolved.abilities.model
     is_met = run.verification.state in {None, VerificationState.PASSED}
+    again = spec if is_met or spec.retry_until_verified else before
     return replace(
         spec,
         continues=run.id,
@@ -87,6 +88,8 @@ def inherited(spec: RunSpec, run: Run) -> RunSpec:
         tags=spec.tags or before.tags,
         budget=spec.budget or before.budget,
         verification=spec.verification or (None if is_met else before.verification),
+        retry_until_verified=again.retry_until_verified,
+        retry_afresh=again.retry_afresh,
         completion_report=spec.completion_report or before.completion_report,
         progress_reporting=spec.progress_reporting or before.progress_reporting,
     )

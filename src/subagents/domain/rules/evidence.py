@@ -213,39 +213,21 @@ def _lost(evidence: Evidence) -> Outcome:
 
 
 def _stopped(evidence: Evidence) -> Outcome | None:
-    match evidence.stop:
-        case None:
-            return None
-        case StopCause.CANCEL:
-            return Outcome(status=Status.CANCELLED, reason=Reason.CANCELLED_BY_CALLER)
-        case StopCause.PARENT:
-            return Outcome(status=Status.CANCELLED, reason=Reason.PARENT_ENDED)
-        case StopCause.STUCK:
-            return Outcome(
-                status=Status.CANCELLED,
-                reason=Reason.STUCK,
-                error='stopped: no output for too long (alerts.on_stuck = "cancel")',
-            )
-        case StopCause.DEADLINE:
-            return Outcome(
-                status=Status.TIMEOUT,
-                reason=Reason.DEADLINE,
-                error="stopped at its deadline (runTimeoutSeconds)",
-            )
-        case StopCause.PROVIDER:
-            return Outcome(
-                status=Status.ERROR,
-                reason=Reason.PROVIDER_LIMIT,
-                error="its provider refused it until its deadline (runTimeoutSeconds)",
-            )
-        case StopCause.BUDGET:
-            return Outcome(
-                status=Status.PARTIAL, reason=Reason.BUDGET, error="stopped: budget used up"
-            )
-        case StopCause.INTERRUPT:
-            return Outcome(
-                status=Status.PARTIAL, reason=Reason.INTERRUPTED, error="interrupted at work"
-            )
+    return None if evidence.stop is None else _STOPPED[evidence.stop]
+
+
+_REFUSED: Final = "its provider refused it until its deadline (runTimeoutSeconds)"
+_LATE: Final = "stopped at its deadline (runTimeoutSeconds)"
+_SILENT: Final = 'stopped: no output for too long (alerts.on_stuck = "cancel")'
+_STOPPED: Final = {
+    StopCause.CANCEL: Outcome(Status.CANCELLED, Reason.CANCELLED_BY_CALLER),
+    StopCause.PARENT: Outcome(Status.CANCELLED, Reason.PARENT_ENDED),
+    StopCause.STUCK: Outcome(Status.CANCELLED, Reason.STUCK, _SILENT),
+    StopCause.DEADLINE: Outcome(Status.TIMEOUT, Reason.DEADLINE, _LATE),
+    StopCause.PROVIDER: Outcome(Status.ERROR, Reason.PROVIDER_LIMIT, _REFUSED),
+    StopCause.BUDGET: Outcome(Status.PARTIAL, Reason.BUDGET, "stopped: budget used up"),
+    StopCause.INTERRUPT: Outcome(Status.PARTIAL, Reason.INTERRUPTED, "interrupted at work"),
+}
 
 
 def _exited(evidence: Evidence, exit_: Exit) -> Outcome | None:

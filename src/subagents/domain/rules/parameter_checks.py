@@ -23,6 +23,7 @@ from subagents.domain.run.spec import (
     RunSpec,
 )
 from subagents.errors import UsageError
+from subagents.text import camel
 
 LAST: Final = "last"
 """Selects the newest run, or plan, of whoever asks."""
@@ -46,6 +47,20 @@ def _bounded(declared: Sequence[Parameter]) -> tuple[Parameter, ...]:
 # Read once: every spawn is checked, against some forty declarations.
 _BOUNDED: Final = _bounded(parameters(RunSpec))
 _PLAIN: Final = RunSpec(task="")
+_NEEDS: Final = (
+    (("retry_count",), ("retry_delay", "retry_backoff", "retry_on")),
+    (("retry_count", "retry_until_verified"), ("retry_max_time",)),
+    (("retry_until_verified",), ("retry_afresh",)),
+    (("verification",), ("retry_until_verified",)),
+    (
+        ("depends_on",),
+        (
+            *("include_dependency_result", "accept_partial_dependencies"),
+            *("dependency_timeout_seconds", "on_dependency_failure"),
+        ),
+    ),
+)
+"""What has no effect without one of which others: the latter first."""
 
 
 def check_spec(spec: RunSpec, *, field: Callable[[Parameter], str]) -> None:
@@ -70,40 +85,25 @@ def check_spec(spec: RunSpec, *, field: Callable[[Parameter], str]) -> None:
 
 def without_effect(spec: RunSpec) -> tuple[str, ...]:
     """What of these parameters does nothing, or less than it seems to: each one sentence."""
-    found: list[str] = []
-    if not spec.retry_count:
-        for is_given, name in (
-            (spec.retry_delay != _PLAIN.retry_delay, "retryDelay (--retry-delay)"),
-            (spec.retry_backoff is not _PLAIN.retry_backoff, "retryBackoff (--backoff)"),
-            (spec.retry_on, "retryOn (--retry-on)"),
-            (spec.retry_max_time is not None, "retryMaxTime (--retry-max-time)"),
-        ):
-            if is_given:
-                found.append(f"{name} has no effect without retryCount (--retry)")
-    if not spec.depends_on and spec.chain_after is None:
-        for is_given, name in (
-            (spec.include_dependency_result, "includeDependencyResult (--include-result)"),
-            (spec.accept_partial_dependencies, "acceptPartialDependencies (--accept-partial)"),
-            (
-                spec.dependency_timeout_seconds is not None,
-                "dependencyTimeoutSeconds (--dependency-timeout)",
-            ),
-            (
-                spec.on_dependency_failure is not _PLAIN.on_dependency_failure,
-                "onDependencyFailure (--on-dependency-failure)",
-            ),
-        ):
-            if is_given:
-                found.append(f"{name} has no effect without dependsOn (--after)")
-    contract = spec.verification
+    if spec.chain_after is not None:
+        spec = msgspec.structs.replace(spec, depends_on=(spec.chain_after,))
+    found = [
+        f"{camel(each)} has no effect without {' or '.join(map(camel, needed))}"
+        for needed, those in _NEEDS
+        if not any(getattr(spec, each) for each in needed)
+        for each in those
+        if getattr(spec, each) != getattr(_PLAIN, each)
+    ]
+    on_failure = None if spec.verification is None else spec.verification.on_failure
+    again = spec.retry_until_verified
     # With retryOn the request says for which errors the retries are.
-    is_vague = bool(spec.retry_count) and not spec.retry_on
-    if is_vague and contract is not None and contract.on_failure is OnFailure.FAIL:
+    if spec.retry_count and not spec.retry_on and not again and on_failure is OnFailure.FAIL:
         found.append(
-            "retryCount (--retry) is for attempts that end in an error; a failed check of the"
-            " contract is not tried again, or once with onFailure: retry_once"
-            " (--on-failure retry_once)"
+            "retryCount is for attempts that end in an error; a failed check of the contract is"
+            " tried again with retryUntilVerified"
         )
+    if again and on_failure is OnFailure.RETRY_ONCE:
+        found.append("onFailure: retry_once has no effect beside retryUntilVerified")
     return tuple(found)
 
 

@@ -15,12 +15,10 @@ can be refused ten times in as many seconds, and that says nothing of the minute
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from subagents.domain.run.linked_runs import Child
 from subagents.domain.run.outcome import Outcome, Reason, Status
-from subagents.domain.run.run import Limited, Run, Steer
+from subagents.domain.run.run import Limited, Run
 from subagents.domain.run.spec import LimitStep, ResolvedAgent
 from subagents.domain.run.values import RunId, Value, replace
-from subagents.domain.text.announcement import follow_up
 from subagents.errors import UsageError
 from subagents.text import duration, parse_duration
 
@@ -160,19 +158,6 @@ def inherited_deadline_ms(run: Run) -> int | None:
         return None
     is_limit = before.outcome.reason is Reason.PROVIDER_LIMIT
     return before.times.deadline_ms if is_limit else None
-
-
-def resumes(run: Run) -> str | None:
-    """The program's own session in which the next attempt continues; None = from the beginning."""
-    if run.retry.limited is None or not run.attempts or not run.resolved.abilities.resume:
-        return None
-    return run.attempt.session.native
-
-
-def resume_message(children: tuple[Child, ...], steers: tuple[Steer, ...]) -> str:
-    """The message that resumes the session: that it may continue, and what came in meanwhile."""
-    news = follow_up(children, steers) if children or steers else ""
-    return f"{RESUME_TEXT}\n\n{news}" if news else RESUME_TEXT
 
 
 # -- all runs of one provider and key -----------------------------------------------------------

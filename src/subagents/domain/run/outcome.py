@@ -97,6 +97,10 @@ class Verification(Value, frozen=True):
     verdict: Verdict
     checks: tuple[Check, ...] = ()
     verified_at_ms: int = 0
+    files_found: str | None = None
+    """Digest of the files in the work directory before the checks; None = not known."""
+    files_left: str | None = None
+    """The same after the checks, which may write files, too."""
 
     @property
     def failures(self) -> tuple[Check, ...]:

@@ -301,7 +301,7 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
             unit="seconds",
         ),
     ] = None
-    retry_count: Annotated[int, number("Attempts after a failure", 0, RETRY_COUNT_MAX, RETRY)] = 0
+    retry_count: Annotated[int, number("Attempts after an error", 0, RETRY_COUNT_MAX, RETRY)] = 0
     retry_delay: Annotated[
         int, number("Delay of the first retry", 0, RETRY_DELAY_MS_MAX, RETRY, unit="milliseconds")
     ] = 1000
@@ -315,6 +315,10 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
         tuple[str, ...],
         names("Steps at its provider's limit: wait 3d, agent:ID, model:NAME", RETRY, items_max=8),
     ] = ()
+    retry_until_verified: Annotated[
+        int, number("Attempts after a failed check, in its session", 0, RETRY_COUNT_MAX, RETRY)
+    ] = 0
+    retry_afresh: Annotated[bool, about("Those in new sessions", RETRY)] = False
     verification: Annotated[
         Contract | None,
         about("What must be true before it counts as done; say it in the task too", CONTRACT),
@@ -343,6 +347,11 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
         str | None,
         name("Ended run whose session to continue, with task as the next message", SESSION),
     ] = None
+
+    @property
+    def attempts_max(self) -> int:
+        """So many it has at most, the one retry of ``retry_once`` not counted."""
+        return 1 + self.retry_count + self.retry_until_verified
 
 
 class Abilities(Value, frozen=True):

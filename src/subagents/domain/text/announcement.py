@@ -9,7 +9,14 @@ from typing import Final
 from subagents.domain.run import spending, workspace
 from subagents.domain.run.events import ParentNotified
 from subagents.domain.run.linked_runs import Child
-from subagents.domain.run.outcome import Outcome, Reason, SkipReason, Status
+from subagents.domain.run.outcome import (
+    Outcome,
+    Reason,
+    SkipReason,
+    Status,
+    Verification,
+    failure_text,
+)
 from subagents.domain.run.run import (
     Answer,
     Decision,
@@ -312,6 +319,16 @@ def deadline_warning(remaining_ms: int) -> str:
         f"[System Message] {duration(remaining_ms)} left before your deadline: "
         "finish and report what you have."
     )
+
+
+def failed_checks(found: Verification) -> str:
+    """What a session goes on with whose work did not meet its contract."""
+    text = "[System Message] Your work was checked, and what follows failed. Correct it, then all"
+    text += " is checked again. If you change no file, that was the last attempt."
+    for each in found.failures:
+        text += f"\n\n{failure_text(each.target, each.reason)}"
+        text += f"\n{fence(each.evidence)}" if each.evidence else ""
+    return text
 
 
 def follow_up(children: tuple[Child, ...], steers: tuple[Steer, ...]) -> str:

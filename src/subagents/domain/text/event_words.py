@@ -211,10 +211,6 @@ def _start_failed(event: events.AttemptStartFailed, _run: Run, texts: Texts) -> 
     return f"attempt {event.attempt} could not start: {texts.shown(event.error)}{end}"
 
 
-def _taken_over(event: events.AttemptTakenOver, _run: Run, _texts: Texts) -> str:
-    return f"a restarted daemon took over attempt {event.attempt}"
-
-
 def _cancelled(event: events.CancelRequested, _run: Run, texts: Texts) -> str:
     above = " with the run above it" if event.cascaded else ""
     return f"cancelled {_by(event)}{above}{texts.reason(event.reason)}"
@@ -253,10 +249,6 @@ def _signal(event: events.SignalReceived, _run: Run, texts: Texts) -> str:
     return f"attempt {event.attempt} {words(event.signal, texts)}"
 
 
-def _timer(event: events.TimerFired, _run: Run, _texts: Texts) -> str:
-    return "a timer fired" if event.cause is None else _TIMER_WORDS[event.cause]
-
-
 def _clock_stepped(event: events.ClockStepped, _run: Run, _texts: Texts) -> str:
     time = duration(abs(event.by_ms))
     back = f"the clock was set back by {time}"
@@ -265,6 +257,7 @@ def _clock_stepped(event: events.ClockStepped, _run: Run, _texts: Texts) -> str:
 
 
 _TIMER_WORDS: Final = {
+    None: "a timer fired",
     events.TimerCause.CANCEL: "the cancel or interrupt that was planned is due",
     events.TimerCause.DEPENDENCY_TIMEOUT: "waited too long for its dependencies",
     events.TimerCause.PROVIDER_WAIT: "its deadline passed while it waited for its model's provider",
@@ -394,7 +387,7 @@ WORDS: Final = dict(
         _row(events.AttemptStartFailed, _start_failed, line=LineType.ERROR),
         _row(
             events.AttemptTakenOver,
-            _taken_over,
+            lambda event, *_: f"a restarted daemon took over attempt {event.attempt}",
             line=LineType.SYSTEM,
             mark="taken over after a restart",
         ),
@@ -404,7 +397,7 @@ WORDS: Final = dict(
             lambda event, *_: f"nobody vouched for attempt {event.attempt} until its lease ran out",
             mark="lease expired",
         ),
-        _row(events.TimerFired, _timer),
+        _row(events.TimerFired, lambda event, *_: _TIMER_WORDS[event.cause]),
         _row(events.ClockStepped, _clock_stepped),
         _row(
             events.Repaired,

@@ -4,7 +4,6 @@ from typing import Final
 
 import msgspec
 
-from subagents.domain.run.outcome import Check
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import LABEL_CHARS_MAX, Checks, Contract, Judge, RunSpec
 from subagents.text import cut, cut_middle, fence, one_line
@@ -71,7 +70,8 @@ def judge_task(run: Run, judge: Judge) -> str:
     ]
     if passed := run.verification.passed:
         more = len(passed) - CHECKS_SHOWN
-        lines = [*map(_line, passed[:CHECKS_SHOWN]), *([f"- and {more} more"] if more > 0 else [])]
+        lines = [f"- {each.type}: {one_line(each.target)}" for each in passed[:CHECKS_SHOWN]]
+        lines += [f"- and {more} more"] if more > 0 else []
         parts.append("\n".join(["[Checks that it passed]:", *lines]))
     return "\n\n".join([*parts, _VERDICT])
 
@@ -85,7 +85,3 @@ def _result(run: Run) -> str:
     attempt = run.attempt
     report = attempt.reported.report
     return attempt.evidence.result or (report.summary if report else "") or "(no output)"
-
-
-def _line(check: Check) -> str:
-    return f"- {check.type}: {one_line(check.target)}"

@@ -71,6 +71,7 @@ class LocalWorkplace:
                 marker_env={**env, "SUBAGENTS_RUN_ID": run.id},
                 baseline=run.verification.baseline,
                 commands_trusted=run.resolved.commands_trusted,
+                compares=run.spec.retry_until_verified > 0,
             )
             if found.verdict is Verdict.PASSED:
                 await self._artifacts.keep(run)

@@ -101,7 +101,8 @@ class AlertHistory:
             for each in entries:
                 before = each.number
                 run = runs.get(each.entry.run_id)
-                if run is None or not may_see(run) or not _is_of(each, kinds):
+                is_asked = kinds is None or _alerted(each).alert.kind in kinds
+                if run is None or not may_see(run) or not is_asked:
                     continue
                 found.append((each, run))
                 if len(found) == limit:
@@ -160,7 +161,3 @@ def _alerted(entry: FeedEntry) -> Alerted:
     event = entry.entry.event
     assert isinstance(event, Alerted)  # noqa: S101  the store was asked for no others
     return event
-
-
-def _is_of(entry: FeedEntry, kinds: Collection[AlertKind] | None) -> bool:
-    return kinds is None or _alerted(entry).alert.kind in kinds

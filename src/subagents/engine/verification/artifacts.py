@@ -318,19 +318,8 @@ def _lacking(item: object, required: tuple[str, ...]) -> str:
 
 
 def _kind(document: object) -> str:
-    match document:
-        case dict():
-            return "an object"
-        case list():
-            return "an array"
-        case str():
-            return "a string"
-        case bool():
-            return "a boolean"
-        case None:
-            return "null"
-        case _:
-            return "a number"
+    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean"}
+    return "null" if document is None else names.get(type(document), "a number")
 
 
 def compile_schema(

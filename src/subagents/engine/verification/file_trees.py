@@ -14,11 +14,15 @@ _PASSED_OVER: Final = CACHES | {".git"}
 
 
 class TooManyFiles(Exception):
-    """A pattern matches more than ``TREE_FILES_MAX`` files."""
+    """A pattern matches more files than it may."""
 
 
 def matching_files(
-    pattern: PathPattern, root: WorkRoot, *, abandoned: Callable[[], bool] = never
+    pattern: PathPattern,
+    root: WorkRoot,
+    *,
+    abandoned: Callable[[], bool] = never,
+    files_max: int = TREE_FILES_MAX,
 ) -> list[str]:
     """The files below the workspace that a pattern matches, sorted.
 
@@ -34,7 +38,7 @@ def matching_files(
     for path in _files(pattern, root, abandoned):
         if pattern.matches(path):
             found.append(path)
-            if len(found) > TREE_FILES_MAX:
+            if len(found) > files_max:
                 raise TooManyFiles
     return sorted(found)
 

@@ -9,6 +9,7 @@ threads would stop verification, which then says so, and nothing else.
 """
 
 import asyncio
+import hashlib
 import json
 import math
 import os
@@ -51,6 +52,8 @@ from subagents.process_group import kill_group
 from subagents.text import counted, listed, one_line
 
 OUTPUT_TAIL_BYTES: Final = 2048
+DIGEST_FILES_MAX: Final = 20_000
+"""So many files of a work directory are compared, from one check of the contract to the next."""
 ANSWER_BYTES_MAX: Final = 256 * 1024
 """The longest answer of the checker's process: a Check with a path and a few messages."""
 SETTLE_S: Final = 1.0
@@ -126,6 +129,7 @@ class Verifier:
         marker_env: Mapping[str, str],
         baseline: Baseline | None = None,
         commands_trusted: bool = False,
+        compares: bool = False,
     ) -> Verification:
         """Check the output of an ended attempt; repeating it is safe as far as its commands are.
 
@@ -138,6 +142,7 @@ class Verifier:
             baseline: Its files before the work, as ``before`` gave it; None = they count as they
                 are.
             commands_trusted: They are the operator's.
+            compares: Tell apart what all files are, before the checks and after them.
 
         Returns:
             One check per artifact, path, command and required report, in that order, after at most
@@ -150,12 +155,31 @@ class Verifier:
             baseline=baseline,
             sandbox=self._sandbox if commands_trusted or self._commands_allowed else None,
         )
+        found = await self._digest(contract, root) if compares else None
         checks = await self._checked(batch)
         if contract.require_completion_report:
             checks.append(check_report(attempt))
         return Verification(
-            verdict=verdict_of(checks), checks=tuple(checks), verified_at_ms=self._clock.now_ms()
+            verdict=verdict_of(checks),
+            checks=tuple(checks),
+            verified_at_ms=self._clock.now_ms(),
+            files_found=found,
+            files_left=None if found is None else await self._digest(contract, root),
         )
+
+    async def _digest(self, contract: Contract, root: WorkRoot) -> str | None:
+        """What all files are, in one text; None = they are too many, or cannot be read in time.
+
+        Its reports of tests are left out: each says when it was written.
+        """
+        limit_ms = contract.verification_timeout_ms
+        every = Contract(must_not_change=("**",), verification_timeout_ms=limit_ms)
+        looking = _Looking(every, root, files_max=DIGEST_FILES_MAX)
+        await self._run(looking)
+        reports = {each.path for each in contract.artifacts if each.junit}
+        files = [each for each in looking.found.files if each.path not in reports]
+        content = repr([(each.path, each.size, each.sha256) for each in files]).encode()
+        return None if looking.found.unknown else hashlib.sha256(content).hexdigest()
 
     async def before(self, contract: Contract, root: WorkRoot) -> Before:
         """Look at the contract's files before the work.
@@ -238,7 +262,9 @@ def _command_environment(marker_env: Mapping[str, str]) -> dict[str, str]:
 class _Looking:
     """Fingerprints what a contract names before the work."""
 
-    def __init__(self, contract: Contract, root: WorkRoot) -> None:
+    def __init__(
+        self, contract: Contract, root: WorkRoot, *, files_max: int = TREE_FILES_MAX
+    ) -> None:
         fresh = [each for each in contract.artifacts if contract.is_fresh(each)]
         self.limit_ms = contract.verification_timeout_ms
         self._paths = [each.path for each in fresh if not each.is_glob]
@@ -246,7 +272,7 @@ class _Looking:
         self._patterns += map(_tree_pattern, (*contract.must_change, *contract.must_not_change))
         names = (*self._paths, *(each.text for each in self._patterns))
         self.found = Baseline(unknown=names)
-        self._root = root
+        self._root, self._files_max = root, files_max
         self._deadline = time.monotonic() + self.limit_ms / 1000
         self._is_abandoned = False
 
@@ -262,7 +288,9 @@ class _Looking:
         paths, unknown = [*self._paths], list[str]()
         for pattern in self._patterns:
             try:
-                paths += matching_files(pattern, self._root, abandoned=self._is_over)
+                paths += matching_files(
+                    pattern, self._root, abandoned=self._is_over, files_max=self._files_max
+                )
             except (TooManyFiles, Abandoned):
                 unknown.append(pattern.text)
             except FileFault:

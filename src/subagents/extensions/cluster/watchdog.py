@@ -15,15 +15,17 @@ import signal
 import struct
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from subagents.extensions.cluster import node_deadline
 from subagents.runtimes.process import cgroups
+from subagents.runtimes.process.kernel_files import read
 from subagents.runtimes.process.launcher import LAUNCHER
 from subagents.runtimes.process.processes import (
-    carriers_of,
+    Process,
+    add_descendants,
     identity_of,
     scan,
     send,
@@ -153,7 +155,7 @@ def end_workers(attempts_dir: Path, cgroups_dir: str | None, *, daemon: int) -> 
     was_any = False
     while True:
         groups = [] if cgroups_dir is None else cgroups.groups_of(root, cgroups_dir)
-        left = carriers_of(root, scan(), spared=(os.getpid(), daemon))
+        left, shims = _carriers(root, scan(), spared=(os.getpid(), daemon))
         deadline = node_deadline.read(state_dir)
         if deadline is not None and deadline.left_ms:
             return was_any  # a later end came while we looked: what begins now may live
@@ -163,11 +165,37 @@ def end_workers(attempts_dir: Path, cgroups_dir: str | None, *, daemon: int) -> 
             return was_any
         was_any = True
         # The shims last: what a killed worker leaves behind is found as their child.
-        workers = [each for each in left if not each.is_shim]
+        workers = [each for each in left if each.pid not in shims]
         is_late = time.monotonic() - begun_s > SHIMS_LAST_S
         for each in left if is_late or not workers else workers:
-            send(identity_of(each.process), signal.SIGKILL)
+            send(identity_of(each), signal.SIGKILL)
         time.sleep(AGAIN_S)
+
+
+def _carriers(
+    root: str, processes: Sequence[Process], *, spared: Iterable[int]
+) -> tuple[list[Process], set[int]]:
+    """The processes of all attempts under ``root``, and which of them are shims.
+
+    Those that are spared are never among them, nor what leads to them.
+    """
+    by_pid = {each.pid: each for each in processes}
+    kept = {0, 1}
+    for leaf in spared:
+        pid = leaf
+        while pid in by_pid and pid not in kept:
+            kept.add(pid)
+            pid = by_pid[pid].parent
+    chosen = {each.pid for each in processes if each.marker and each.marker.root == root} - kept
+    shims = {pid for pid in chosen if by_pid[pid].session == pid and _runs_shim(pid)}
+    chosen |= {each.pid for each in processes if each.session in shims} - kept
+    add_descendants(chosen, processes, kept)
+    return [by_pid[pid] for pid in chosen], shims
+
+
+def _runs_shim(pid: int) -> bool:
+    words = read(f"/proc/{pid}/cmdline").split(b"\0")
+    return len(words) > 1 and words[1].endswith(b"/shim.sh")
 
 
 def _timer() -> int | None:

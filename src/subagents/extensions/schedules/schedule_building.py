@@ -36,7 +36,8 @@ def _started(spec: RunSpec) -> ScheduledRun:
         label=spec.label,
         checks=[*checks_of(contract)],
         on_failure=UNSAID if contract is None else contract.on_failure,
-        attempts_max=spec.retry_count + 1,
+        retry_until_verified=spec.retry_until_verified,
+        attempts_max=spec.attempts_max,
         budget=spec.budget,
     )
 

@@ -290,12 +290,14 @@ def _work(run: ScheduledRun) -> list[tuple[str, str]]:
     """What holds for a run each time, with the name of each."""
     targets = [f"{each.type.replace('_', ' ')} {each.target}" for each in run.checks]
     contract = listed(targets, CHECKS_NAMED) or "none"
+    if run.checks and run.retry_until_verified:
+        contract += f"; a failed check is tried again up to {run.retry_until_verified} times"
     if run.checks and run.on_failure != "fail":
         contract += f"; on failure {run.on_failure.replace('_', ' ')}"
-    elif run.checks and run.attempts_max > 1:
+    elif run.checks and run.attempts_max > 1 and not run.retry_until_verified:
         contract += "; a failed check is not tried again"
     budget = "none" if run.budget is None else _budget(run.budget)
-    retries = run.attempts_max - 1
+    retries = run.attempts_max - 1 - run.retry_until_verified
     return [("contract", contract), ("retries", str(retries or "none")), ("budget", budget)]
 
 

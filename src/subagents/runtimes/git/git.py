@@ -121,7 +121,7 @@ class Git:
             GitFailed: Another exit status than 0, no answer in time, or far too long a one.
             NoGit: It is not installed.
         """
-        name = _name(arguments)
+        name = " ".join(each for each in arguments[:2] if not each.startswith("-"))
         if self._overriding is None:
             self._overriding = _overriding(self._commands(name, timeout_s))
         return self._run(arguments, name, timeout_s, self._env | self._overriding)
@@ -191,7 +191,3 @@ def _overriding(keys: Sequence[str]) -> dict[str, str]:
     for number, (key, value) in enumerate(values):
         named |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     return named
-
-
-def _name(arguments: Sequence[str]) -> str:
-    return " ".join(each for each in arguments[:2] if not each.startswith("-"))

@@ -266,7 +266,7 @@ def members(
     spared = _spared(by_pid, marker) - carriers | {0, 1, os.getpid()}
     chosen = carriers | _in_session_of(shim, processes, carriers)
     chosen -= spared
-    _add_descendants(chosen, processes, spared)
+    add_descendants(chosen, processes, spared)
     if shim is not None and shim.pid in chosen and by_pid[shim.pid].start == shim.start:
         chosen.discard(shim.pid)
     return tuple(by_pid[pid] for pid in chosen)
@@ -308,43 +308,8 @@ def marked(root: str) -> list[tuple[AttemptId, int]]:
     ]
 
 
-class Carrier(NamedTuple):
-    """A process of some attempt of an installation."""
-
-    process: Process
-    is_shim: bool
-
-
-def carriers_of(
-    root: str, processes: Sequence[Process], *, spared: Iterable[int]
-) -> tuple[Carrier, ...]:
-    """The processes of all attempts under ``root``, and their shims.
-
-    Args:
-        root: See ``Marker``.
-        processes: All there are.
-        spared: Processes that are never among them, nor what leads to them.
-    """
-    by_pid = {each.pid: each for each in processes}
-    kept = {0, 1}
-    for leaf in spared:
-        pid = leaf
-        while pid in by_pid and pid not in kept:
-            kept.add(pid)
-            pid = by_pid[pid].parent
-    chosen = {each.pid for each in processes if each.marker and each.marker.root == root} - kept
-    shims = {pid for pid in chosen if by_pid[pid].session == pid and _runs_shim(pid)}
-    chosen |= {each.pid for each in processes if each.session in shims} - kept
-    _add_descendants(chosen, processes, kept)
-    return tuple(Carrier(by_pid[pid], pid in shims) for pid in chosen)
-
-
-def _runs_shim(pid: int) -> bool:
-    words = read(f"/proc/{pid}/cmdline").split(b"\0")
-    return len(words) > 1 and words[1].endswith(b"/shim.sh")
-
-
-def _add_descendants(chosen: set[int], processes: Iterable[Process], spared: set[int]) -> None:
+def add_descendants(chosen: set[int], processes: Iterable[Process], spared: set[int]) -> None:
+    """Choose the processes that descend from chosen ones, too, but none that is spared."""
     children: dict[int, list[int]] = {}
     for each in processes:
         children.setdefault(each.parent, []).append(each.pid)
