@@ -26,6 +26,7 @@ FLAG_VALUES: Final[dict[str, object]] = {
     "timeout": "5m",
     "dependencyTimeout": 5,
     "retry": 2,
+    "untilVerified": 3,
     "after": "x",
     "allowTool": ["shell"],
     "denyTool": "web",

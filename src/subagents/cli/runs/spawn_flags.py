@@ -24,7 +24,7 @@ ARTIFACTS: Final = "verification.artifacts[]."
 EVERYDAY: Final = frozenset(
     (
         *("--label", "--agent", "--model", "--tag"),
-        *("--verify", "--min-items", "--schema", "--verify-cmd", "--retry", "--after"),
+        *("--verify", "--min-items", "--verify-cmd", "--until-verified", "--retry", "--after"),
         *("--timeout", "--access", "--max-tokens", "--max-cost"),
         *("--cwd", "--isolation", "--env"),
     )

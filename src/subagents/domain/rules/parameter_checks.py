@@ -8,6 +8,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -52,15 +53,11 @@ _NEEDS: Final = (
     (("retry_count", "retry_until_verified"), ("retry_max_time",)),
     (("retry_until_verified",), ("retry_afresh",)),
     (("verification",), ("retry_until_verified",)),
-    (
-        ("depends_on",),
-        (
-            *("include_dependency_result", "accept_partial_dependencies"),
-            *("dependency_timeout_seconds", "on_dependency_failure"),
-        ),
-    ),
+    (("depends_on",), ("include_dependency_result", "accept_partial_dependencies")),
+    (("depends_on",), ("dependency_timeout_seconds", "on_dependency_failure")),
 )
 """What has no effect without one of which others: the latter first."""
+_DEPENDENT: Final = attrgetter(*(each for _, those in _NEEDS for each in those))
 
 
 def check_spec(spec: RunSpec, *, field: Callable[[Parameter], str]) -> None:
@@ -89,7 +86,7 @@ def without_effect(spec: RunSpec) -> tuple[str, ...]:
         spec = msgspec.structs.replace(spec, depends_on=(spec.chain_after,))
     found = [
         f"{camel(each)} has no effect without {' or '.join(map(camel, needed))}"
-        for needed, those in _NEEDS
+        for needed, those in (() if _DEPENDENT(spec) == _DEPENDENT(_PLAIN) else _NEEDS)
         if not any(getattr(spec, each) for each in needed)
         for each in those
         if getattr(spec, each) != getattr(_PLAIN, each)
