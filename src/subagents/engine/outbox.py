@@ -327,7 +327,9 @@ class Outbox:
             env = await self._env(run, number)
             run = await self._workspaces.prepare(run)
             looked = await self._look_before(run, number)
-            launch = await self._with_digest(run, launch_of(run, env))
+            launch = launch_of(run, env)
+            if len(run.attempts) > 1:
+                launch = await self._with_digest(run, launch)
             starting = self._placement.start(run, self._runtime(run), launch)
             started = await self._starting.of(starting)
         except TimeoutError:
@@ -351,10 +353,10 @@ class Outbox:
 
     async def _with_digest(self, run: Run, launch: Launch) -> Launch:
         """An agent that takes over reads what was done by the one before it."""
-        before = run.attempts[-2:-1]
-        if not before or before[0].handed_over == run.attempt.handed_over:
+        before = run.attempts[-2]
+        if before.handed_over == run.attempt.handed_over:
             return launch
-        where, now = LogQuery(limit=1, attempt=before[0].number), self._clock.now_ms()
+        where, now = LogQuery(limit=1, attempt=before.number), self._clock.now_ms()
         found = await digest_of(self._recorder, run, where, now_ms=now)
         text = f"{launch.prompt}\n\n[What was done before, as the transcript has it]:\n"
         return replace(launch, prompt=text + fence(found.text))

@@ -42,7 +42,7 @@ NAMED_WELL: Final = frozenset(
     {
         *("mode", "retryCount", "tags", "model", "thinking", "acceptPartialDependencies", "lane"),
         *("verification.requireCompletionReport", "verification.onFailure", "fallbackAgentId"),
-        "place",
+        *("place", "priority", "retryAfresh"),
         *("verification.verificationTimeoutMs", "verification.artifacts[].minBytes"),
         *("verification.artifacts[].json", "verification.artifacts[].sha256", "chainAfter"),
         *("verification.artifacts[].junit", "verification.artifacts[].minTests"),

@@ -432,15 +432,16 @@ def _signal_received(run: Run, event: events.SignalReceived) -> Transition:
     attempt = run.attempts[-1]
     if event.attempt != attempt.number or attempt.outcome is not None:
         return Transition(run, stale=True)
-    if isinstance(event.signal, ProgressSeen):
+    # Most are neither: asked once.
+    if isinstance(event.signal, ProgressSeen | PermissionAsked):
+        if isinstance(event.signal, PermissionAsked):
+            return open_questions.permission_asked(run, event.signal, event.at_ms)
         # Shown, and no evidence: what a worker says of its progress decides nothing.
         progress = replace(event.signal.progress, updated_at_ms=event.at_ms)
         lines = max(run.progress.lines, progress.number)
         paced_ms = event.at_ms if event.signal.is_paced else run.progress.paced_at_ms
         log = ProgressLog(latest=progress, lines=lines, paced_at_ms=paced_ms)
         return Transition(replace(run, progress=log))
-    if isinstance(event.signal, PermissionAsked):
-        return open_questions.permission_asked(run, event.signal, event.at_ms)
     attempt = merge(attempt, event.signal, at_ms=event.at_ms)
     return _reconcile(with_attempt(run, attempt), event.at_ms)
 

@@ -14,7 +14,7 @@ from msgspec import structs
 from subagents.config.programs.scope_probes import Proof
 from subagents.config.settings import DEFAULT_LANE, Agent, AgentIsolation, Settings
 from subagents.domain.rules import admission, ceilings, contract
-from subagents.domain.rules.provider_limits import Wanted
+from subagents.domain.rules.provider_limits import wanted as wanted_at_limits
 from subagents.domain.rules.tool_kinds import abroad
 from subagents.domain.run.access import Access, AccessLevel, Ceiling
 from subagents.domain.run.events import Spawned
@@ -307,7 +307,7 @@ class Grants:
 
     async def at_limits(
         self,
-        steps: Sequence[Wanted],
+        texts: Sequence[str],
         spec: RunSpec,
         resolved: Resolved,
         call: SpawnCall,
@@ -322,7 +322,7 @@ class Grants:
         """
         made: list[LimitStep] = []
         agent_id = resolved.agent_id
-        for step in steps:
+        for step in wanted_at_limits(texts):
             agent = None
             if step.agent_id is not None or step.model is not None:
                 # A model is another one of the agent before it.

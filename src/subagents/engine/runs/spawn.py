@@ -22,7 +22,6 @@ from subagents.domain.rules import (
     continuation,
     contract,
     idempotency,
-    provider_limits,
 )
 from subagents.domain.rules.budgets import reservations
 from subagents.domain.rules.places import check_place
@@ -435,11 +434,11 @@ class Spawner:
                 replace(spec, model=None), resolved, call, found=found, inherited=inherited
             )
             resolved = replace(resolved, fallback=fallback)
-        steps = provider_limits.wanted(spec.on_limit or agent.on_limit)
-        on_limit = await self._grants.at_limits(
-            steps, spec, resolved, call, found=found, inherited=inherited
-        )
-        resolved = replace(resolved, on_limit=on_limit)
+        if texts := spec.on_limit or agent.on_limit:
+            steps = await self._grants.at_limits(
+                texts, spec, resolved, call, found=found, inherited=inherited
+            )
+            resolved = replace(resolved, on_limit=steps)
         spawned = Spawned(
             at_ms=self._clock.now_ms(),
             run_id=run_id,
