@@ -155,6 +155,8 @@ def restore(
     """
     if not file.is_file():
         raise NotFound(f"there is no file {file}", details={"field": "FILE"})
+    import sqlite3  # noqa: PLC0415
+
     from subagents.extensions.repair.environments_in_backup import take_out  # noqa: PLC0415
     from subagents.stores import store_file_at  # noqa: PLC0415
 
@@ -181,7 +183,11 @@ def restore(
         keep = f", and keep the current database in {aside}" if old else ""
         if not output.is_confirmed(f"{what}. Restore it{keep}?", yes=yes):
             return EXIT_FAILED
-        take_out(new, home.environments_dir)
+        try:
+            take_out(new, home.environments_dir)
+        except (OSError, sqlite3.Error, ValueError) as error:
+            why = f"the variables of workers in {file} cannot be taken over: {error}"
+            raise StoreUnavailable(why, hint="the database is as it was") from error
         _move(old, aside)
         # It says how far the log of the old one went.
         os.truncate(f"{home.database}.lock", 0)

@@ -8,14 +8,11 @@ import sqlite3
 from collections import defaultdict
 from contextlib import closing
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
 from subagents.durable_files import private, sync
-
-TABLE: Final = "kept_environment"
-_CREATE: Final = f"CREATE TABLE {TABLE} (names TEXT NOT NULL, content BLOB NOT NULL)"
+from subagents.extensions.repair.salvage import own_statements
 
 
 def put_in(backup: Path, directory: Path) -> None:
@@ -29,30 +26,30 @@ def put_in(backup: Path, directory: Path) -> None:
     for each in sorted(directory.iterdir()) if directory.is_dir() else ():
         if not each.name.startswith("."):  # of a call under way
             names[each.stat().st_ino].append(each.name)
-    rows = [(msgspec.json.encode(found).decode(), found) for found in names.values()]
+    sql = own_statements()
     with closing(sqlite3.connect(backup)) as database, database:
-        database.execute(_CREATE)
-        database.executemany(
-            f"INSERT INTO {TABLE} VALUES (?, ?)",  # noqa: S608 - a constant
-            ((text, (directory / found[0]).read_bytes()) for text, found in rows),
-        )
+        database.execute(sql["create_environments"])
+        for found in names.values():
+            row = msgspec.json.encode(found).decode(), (directory / found[0]).read_bytes()
+            database.execute(sql["put_environment"], row)
 
 
 def take_out(copy: Path, directory: Path) -> None:
     """Write those of a backup's copy to that directory, but for what is there, and drop the table.
 
     Raises:
-        OSError: One cannot be written.
+        OSError: One cannot be written, or has a name that leads elsewhere.
         sqlite3.Error: They cannot be read.
     """
+    sql = own_statements()
     with closing(sqlite3.connect(copy)) as database, database:
-        if not database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (TABLE,)).fetchall():
+        if not database.execute(sql["has_environments"]).fetchall():
             return  # of an earlier version
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for text, content in database.execute(f"SELECT names, content FROM {TABLE}"):  # noqa: S608
+        for text, content in database.execute(sql["all_environments"]).fetchall():
             first, *others = msgspec.json.decode(text, type=list[str])
             if any("/" in each or each.startswith(".") for each in (first, *others)):
-                raise OSError(f"{TABLE} names {text}")
+                raise OSError(f"the backup has variables of {text}, which is no run")
             if not (directory / first).exists():
                 with open(directory / first, "wb", opener=private) as file:
                     file.write(content)
@@ -60,4 +57,4 @@ def take_out(copy: Path, directory: Path) -> None:
                 if not (directory / each).exists():
                     (directory / each).hardlink_to(directory / first)
         sync(directory)
-        database.execute(f"DROP TABLE {TABLE}")
+        database.execute(sql["drop_environments"])

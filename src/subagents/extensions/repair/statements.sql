@@ -23,3 +23,19 @@ DELETE FROM journal WHERE run_id NOT IN (SELECT run_id FROM run);
 
 -- name: drop_stray_leases
 DELETE FROM lease WHERE run_id NOT IN (SELECT run_id FROM run);
+
+-- name: create_environments
+-- In a backup alone: the variables of workers, each with the names of its files as JSON.
+CREATE TABLE kept_environment (names TEXT NOT NULL, content BLOB NOT NULL);
+
+-- name: put_environment
+INSERT INTO kept_environment VALUES (?, ?);
+
+-- name: has_environments
+SELECT 1 FROM sqlite_master WHERE name = 'kept_environment';
+
+-- name: all_environments
+SELECT names, content FROM kept_environment;
+
+-- name: drop_environments
+DROP TABLE kept_environment;

@@ -32,7 +32,7 @@ class AttemptCall(Value, frozen=True, kw_only=True):
     ref: AttemptRef | None = None
     message: str = ""
     key: str = ""
-    """Of ``permit``: the id of the tool call."""
+    """The id of the message, or of the tool call that is permitted."""
     allow: bool = False
     lasting: bool = False
     env: dict[str, str] = {}
