@@ -166,6 +166,7 @@ GIVEN: dict[str, object] = {
     "dependency_timeout": 60,
     "fallback_agent": "b",
     "retry": 2,
+    "until_verified": 3,
     "backoff": "fixed",
     "progress": True,
     "allow_tool": ["Read"],
