@@ -51,7 +51,7 @@ def test_the_menu_leads_from_tutorials_over_tasks_and_concepts_to_the_reference(
         house.FOR_MAKERS,
     ]
     assert len(SECTIONS["Tutorials"]) == 4
-    assert len(SECTIONS["Tasks"]) == 10
+    assert len(SECTIONS["Tasks"]) == 11
 
 
 @pytest.mark.requirement("docs:path")

@@ -351,9 +351,11 @@ class Judge:
             self.fail("attempts ≤ 1 + retries", f"{run.id}: {run.retry.used} retries")
         for before, after in pairwise(run.attempts):
             is_refused = ends[before.number - 1] is Reason.PROVIDER_LIMIT
-            can_resume = is_refused and run.resolved.abilities.resume
+            until_verified = run.spec.retry_until_verified and not run.spec.retry_afresh
+            goes_on = is_refused or (until_verified and after.retry.verifies)
+            can_resume = goes_on and run.resolved.abilities.resume
             if after.session.resumes != (before.session.native if can_resume else None):
-                self.fail("a refused session is continued", f"{run.id}#{after.number}")
+                self.fail("a session goes on", f"{run.id}#{after.number}")
 
     def _look_at_effects(self, run: Run) -> None:
         mine = [e.effect for e in self.outstanding.values() if e.run_id == run.id]

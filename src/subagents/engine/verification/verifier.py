@@ -146,7 +146,8 @@ class Verifier:
 
         Returns:
             One check per artifact, path, command and required report, in that order, after at most
-            ``verification_timeout_ms`` and ``SETTLE_S``. Checks not finished in time are failed.
+            ``verification_timeout_ms`` and ``SETTLE_S``, each look at all files as long as well.
+            Checks not finished in time are failed.
         """
         batch = _Batch(
             contract,
