@@ -37,16 +37,7 @@ from subagents.domain.run.outcome import (
     Verdict,
     Verification,
 )
-from subagents.domain.run.run import (
-    Attempt,
-    Exit,
-    Message,
-    Progress,
-    Report,
-    ReportStatus,
-    Run,
-    Usage,
-)
+from subagents.domain.run.run import Attempt, Exit, Message, Progress, Report, ReportStatus, Run
 from subagents.domain.run.signals import (
     TERMINAL,
     Exited,
@@ -59,6 +50,7 @@ from subagents.domain.run.signals import (
     Vanished,
 )
 from subagents.domain.run.spec import Abilities, Contract
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import AttemptId, RunId, SessionKey, replace
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.verification.verifier import Verifier

@@ -5,10 +5,9 @@ from tests.builders import Life, a_dependency
 from tests.domain.budget_lives import TOKENS, a_life, child_spends, use
 
 from subagents.domain.run.effects import TellSpent
-from subagents.domain.run.linked_runs import Committed, Spent
 from subagents.domain.run.outcome import Outcome, Status
-from subagents.domain.run.run import Usage
 from subagents.domain.run.spec import Budget, RunSpec
+from subagents.domain.run.usage import Committed, Spent, Usage
 from subagents.domain.run.values import RunId, replace
 
 

@@ -6,10 +6,10 @@ from typing import Final
 import pytest
 from tests.extensions.codex.codex_folds import CODEX, fold, lines_of, working
 
-from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import (
     SessionSeen,
 )
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.worker_output import LineType
 from subagents.extensions.codex.codex_turn import NOT_LOGGED_IN
 
@@ -58,7 +58,7 @@ def test_a_further_turn_goes_on_with_the_thread_and_counts_its_own_tokens_only()
     sent = folded.sent("thread")
     assert (sent["method"], sent["params"]["threadId"]) == ("thread/resume", SESSION)
     assert folded.result.text == "again"
-    assert folded.usage == Usage(tokens_in=200, tokens_out=5)
+    assert folded.usage == Usage(tokens_in=200, tokens_out=5, tokens_cache_read=0)
 
 
 @pytest.mark.requirement("codex:resume")
@@ -66,7 +66,7 @@ def test_a_second_turn_of_the_same_attempt_counts_all_of_its_tokens() -> None:
     first = Usage(tokens_in=100, tokens_out=50)
     folded = fold(lines_of("resume"), session_id=SESSION, turn=2, used=first)
 
-    assert folded.usage == Usage(tokens_in=300, tokens_out=55)
+    assert folded.usage == Usage(tokens_in=300, tokens_out=55, tokens_cache_read=0)
 
 
 @pytest.mark.requirement("codex:resume")

@@ -285,6 +285,8 @@ class HoldBody(Body, frozen=True):
     tokens_in: Tokens | None = None
     """What the attempt used so far."""
     tokens_out: Tokens | None = None
+    tokens_cache_read: Tokens | None = None
+    tokens_cache_write: Tokens | None = None
     cost_usd: Usd | None = None
     lost_tokens: Tokens = 0
     """Used, at most, by requests of the attempt that were never answered."""

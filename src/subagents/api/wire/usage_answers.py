@@ -6,10 +6,16 @@ from subagents.api.wire.wire_struct import WireStruct
 class Usage(WireStruct, frozen=True, kw_only=True):
     """What the attempts of one run used."""
 
+    tokens: int | None = None
+    """Fresh tokens, read and written: without what was read from the provider's cache."""
     tokens_in: int | None = None
     """Tokens read, cached ones included."""
     tokens_out: int | None = None
     """Tokens written."""
+    tokens_cache_read: int | None = None
+    """The part of the tokens read that came from the provider's cache; null = not reported."""
+    tokens_cache_write: int | None = None
+    """The part of the tokens read that was put into the cache; it is fresh."""
     cost_usd: float | None = None
     """US dollars, as the runtime reported them; a lower bound while `costUnknownRuns` is not 0."""
     cost_unknown_runs: int = 0

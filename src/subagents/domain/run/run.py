@@ -17,6 +17,7 @@ from subagents.domain.run.outcome import (
 )
 from subagents.domain.run.parameter import about
 from subagents.domain.run.spec import Resolved, RunSpec
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import AttemptId, MessageId, RequestId, RunId, SessionKey, Value
 from subagents.domain.run.workspace import PlacedTree, Remains
 
@@ -44,15 +45,6 @@ OVER: Final = frozenset({Phase.COMPLETED, Phase.COMPLETED_GIVEUP})
 SETTLED: Final = OVER | {Phase.ANNOUNCING, Phase.ANNOUNCE_DEFERRED, Phase.CLEANUP_PENDING}
 """The outcome is known: dependants are released, the requester's slot is free."""
 HOLDS_SLOT: Final = frozenset({Phase.SPAWNING, Phase.RUNNING})
-
-
-class Usage(Value, frozen=True):
-    """What was used of a model; None = unknown, never 0."""
-
-    # A 0 would say that work was free, and a budget would let through what was never counted.
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    cost_usd: float | None = None
 
 
 class Reserve(Value, frozen=True):

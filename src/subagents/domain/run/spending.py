@@ -4,25 +4,20 @@ A run's children tell their totals in the same commit that changed them (``TellS
 sums of one run are those of its whole subtree, without looking at any other run.
 """
 
-from collections.abc import Iterable
-from typing import NamedTuple, TypeVar
+from functools import reduce
+from operator import add
+from typing import NamedTuple
 
-from subagents.domain.run.linked_runs import Committed, Spent
-from subagents.domain.run.run import Attempt, Run, Usage
+from msgspec.structs import asdict
 
-N = TypeVar("N", int, float)
+from subagents.domain.run.run import Attempt, Run
+from subagents.domain.run.usage import Committed, Spent, Usage, merged
 
 
 def total_usage(run: Run) -> Usage:
     """The sum over the attempts; a field that was never reported stays None: unknown."""
     known = [attempt.usage for attempt in run.attempts if attempt.usage is not None]
-    if len(known) <= 1:
-        return known[0] if known else Usage()
-    return Usage(
-        tokens_in=_total(usage.tokens_in for usage in known),
-        tokens_out=_total(usage.tokens_out for usage in known),
-        cost_usd=_total(usage.cost_usd for usage in known),
-    )
+    return reduce(lambda one, more: merged(one, more, add), known) if known else Usage()
 
 
 class Held(NamedTuple):
@@ -57,12 +52,9 @@ def is_cost_missing(attempt: Attempt) -> bool:
 
 def spent(run: Run) -> Spent:
     """What the run and everything below it used so far."""
-    own = total_usage(run)
     below = run.children.spent
     return Spent(
-        tokens_in=_plus(own.tokens_in, below.tokens_in),
-        tokens_out=_plus(own.tokens_out, below.tokens_out),
-        cost_usd=_plus(own.cost_usd, below.cost_usd),
+        **asdict(merged(total_usage(run), below, add)),
         runs=1 + below.runs,
         cost_unknown_runs=is_cost_unknown(run) + below.cost_unknown_runs,
     )
@@ -73,7 +65,7 @@ def promised(run: Run) -> Committed:
     own, holds = total_usage(run), held(run)
     below = run.children.committed
     return Committed(
-        tokens=(tokens(own) or 0) + holds.tokens + below.tokens,
+        tokens=(own.tokens or 0) + holds.tokens + below.tokens,
         cost_usd=(own.cost_usd or 0) + holds.cost_usd + below.cost_usd,
         runs=1 + below.runs,
     )
@@ -89,21 +81,3 @@ def committed(run: Run) -> Committed:
         cost_usd=max(found.cost_usd, budget.max_cost_usd or 0),
         runs=max(found.runs, budget.max_runs or 0),
     )
-
-
-def tokens(used: Usage | Spent) -> int | None:
-    """Input and output together; None when neither was reported."""
-    if used.tokens_in is None and used.tokens_out is None:
-        return None
-    return (used.tokens_in or 0) + (used.tokens_out or 0)
-
-
-def _plus(one: N | None, other: N | None) -> N | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one + other
-
-
-def _total(values: Iterable[N | None]) -> N | None:
-    present = [value for value in values if value is not None]
-    return sum(present) if present else None

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from subagents.domain.rules.budgets import budgets
-from subagents.domain.run import spending
 from subagents.domain.run.events import AttemptTakenOver, LeaseExpired, SignalReceived
-from subagents.domain.run.run import HOLDS_SLOT, Phase, Run, Usage
+from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
 from subagents.domain.run.signals import (
     TERMINAL,
     ProgressSeen,
@@ -25,6 +24,7 @@ from subagents.domain.run.signals import (
     UsageSeen,
     Vanished,
 )
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import AttemptId, RunId, attempt_id
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.attempts.launch import ref_of
@@ -318,7 +318,7 @@ class Supervisor:
         if live is None or live.budget.stop is not None or not live.attempts:
             return False
         known = live.attempt.usage or Usage()
-        more = (spending.tokens(seen.usage) or 0) - (spending.tokens(known) or 0)
+        more = (seen.usage.tokens or 0) - (known.tokens or 0)
         more_usd = (seen.usage.cost_usd or 0) - (known.cost_usd or 0)
         holders = (live, *ancestors(self._ledger.live, live))
         return any(

@@ -15,10 +15,10 @@ from subagents.domain.run.effects import (
     StopChildren,
 )
 from subagents.domain.run.events import BudgetExhausted, ChildSpent, TimerFired
-from subagents.domain.run.linked_runs import Committed, Spent
 from subagents.domain.run.outcome import OK, Outcome, Reason, Status, Verdict, VerificationState
 from subagents.domain.run.run import Phase, StopCause
 from subagents.domain.run.spec import Budget, OnFailure, RunSpec
+from subagents.domain.run.usage import Committed, Spent
 from subagents.domain.run.values import RunId
 
 

@@ -16,7 +16,7 @@ from subagents.domain.rules.budgets.request_holds import (
 )
 from subagents.domain.run import spending
 from subagents.domain.run.events import RequestHeld
-from subagents.domain.run.run import Usage
+from subagents.domain.run.usage import Usage
 
 AMOUNTS = st.integers(0, 10**7)
 NEEDS = st.builds(

@@ -5,9 +5,10 @@ from tests.builders import NOW_MS, RUN, Life, a_resolved
 from tests.domain.budget_lives import ABOVE, TOKENS, a_life, use
 
 from subagents.domain.rules.budgets import reservations
-from subagents.domain.run.linked_runs import Child, Children, Committed
+from subagents.domain.run.linked_runs import Child, Children
 from subagents.domain.run.run import BudgetState, Run
 from subagents.domain.run.spec import Abilities, Budget, RunSpec
+from subagents.domain.run.usage import Committed
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.text.prompt import system_prompt
 from subagents.errors import Forbidden

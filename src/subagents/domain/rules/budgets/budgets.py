@@ -19,10 +19,10 @@ from msgspec import structs
 
 from subagents.domain.run import spending
 from subagents.domain.run.alert import Alert, AlertKind
-from subagents.domain.run.linked_runs import Spent
 from subagents.domain.run.outcome import Outcome, Reason, Status
 from subagents.domain.run.run import BudgetStop, Leap, Phase, Reserve, Run
 from subagents.domain.run.spec import Abilities, Budget
+from subagents.domain.run.usage import Spent
 from subagents.domain.run.values import Value, replace
 from subagents.text import compact, cost_bound, duration, money
 
@@ -82,7 +82,7 @@ def shares(run: Run, now_ms: int) -> tuple[Share, ...]:
         return ()
     used = spending.spent(run)
     found = []
-    tokens, limit = spending.tokens(used), budget.max_tokens
+    tokens, limit = used.tokens, budget.max_tokens
     if tokens is not None and limit is not None:
         text = f"{compact(tokens)} of {compact(limit)} tokens"
         if tokens > limit and run.budget.leap is not None and run.budget.leap.tokens:
@@ -120,9 +120,9 @@ def is_ended_by(holder: Run, tokens: int, cost_usd: float, *, by_holder: bool) -
         return False
     used, share = spending.spent(holder), 100 if by_holder else 100 - RESERVE
     limit, most = budget.max_tokens, budget.max_cost_usd
-    return (
-        limit is not None and ((spending.tokens(used) or 0) + tokens) * 100 >= limit * share
-    ) or (most is not None and ((used.cost_usd or 0) + cost_usd + DUST) * 100 >= most * share)
+    return (limit is not None and ((used.tokens or 0) + tokens) * 100 >= limit * share) or (
+        most is not None and ((used.cost_usd or 0) + cost_usd + DUST) * 100 >= most * share
+    )
 
 
 def kept_tokens(limit: int) -> int:
@@ -220,15 +220,13 @@ def _with_leap(budget: Budget, before: Run, run: Run) -> Run:
     if run.budget.leap is not None or not run.rules:
         return run  # the first one explains it; runs of 0.1.0 had none, and fold as they were
     used, known = spending.spent(run), spending.spent(before)
-    tokens, cost = spending.tokens(used) or 0, used.cost_usd or 0
+    tokens, cost = used.tokens or 0, used.cost_usd or 0
     is_over = (budget.max_tokens is not None and tokens > budget.max_tokens) or (
         budget.max_cost_usd is not None and cost > budget.max_cost_usd + DUST
     )
     if not is_over:
         return run
-    leap = Leap(
-        tokens=tokens - (spending.tokens(known) or 0), cost_usd=cost - (known.cost_usd or 0)
-    )
+    leap = Leap(tokens=tokens - (known.tokens or 0), cost_usd=cost - (known.cost_usd or 0))
     return replace(run, budget=replace(run.budget, leap=leap))
 
 
@@ -237,8 +235,8 @@ def _reserve(budget: Budget, before: Run, run: Run, at_ms: int) -> Reserve:
     # At least what was known below before this report: that the holder could have reacted to.
     own, found = spending.total_usage(run), Reserve(at_ms=at_ms)
     if (limit := budget.max_tokens) is not None:
-        room = max(limit - kept_tokens(limit) - (spending.tokens(own) or 0), 0)
-        below, known = (spending.tokens(each.children.spent) or 0 for each in (run, before))
+        room = max(limit - kept_tokens(limit) - (own.tokens or 0), 0)
+        below, known = (each.children.spent.tokens or 0 for each in (run, before))
         found = replace(found, tokens=max(known, min(below, room)))
     if (most := budget.max_cost_usd) is not None:
         rest = max(most - kept_cost(most) - (own.cost_usd or 0), 0)
@@ -253,7 +251,7 @@ def _is_over(budget: Budget, run: Run, at_ms: int) -> bool:
     own, reserve = spending.total_usage(run), run.budget.reserve
     if reserve is None:
         return False
-    tokens = (spending.tokens(own) or 0) + reserve.tokens
+    tokens = (own.tokens or 0) + reserve.tokens
     if is_reached(budget, tokens, (own.cost_usd or 0) + reserve.cost_usd):
         return True
     limit_ms, started_ms = limit_ms_of(budget), run.times.started_at_ms
@@ -312,7 +310,7 @@ def _fields(run: Run) -> dict[str, str | int | float | bool | None]:
     return {
         "costUsd": used.cost_usd,
         "budgetUsd": budget.max_cost_usd,
-        "tokens": spending.tokens(used),
+        "tokens": used.tokens,
         "budgetTokens": budget.max_tokens,
     }
 
@@ -379,7 +377,7 @@ def view(run: Run, now_ms: int) -> BudgetView | None:
     at_ms = run.ended_at_ms or now_ms
     used, found = spending.spent(run), shares(run, at_ms)
     parts = [share.text for share in found]
-    if spending.tokens(used) is None and budget.max_tokens is not None:
+    if used.tokens is None and budget.max_tokens is not None:
         parts.append(f"? of {compact(budget.max_tokens)} tokens")
     if used.cost_usd is None and budget.max_cost_usd is not None:
         parts.append(f"? of {money(budget.max_cost_usd)}")
@@ -399,7 +397,7 @@ def view(run: Run, now_ms: int) -> BudgetView | None:
 def _view_left(run: Run, budget: Budget, used: Spent, at_ms: int) -> Left:
     # Before anything was started the whole is left, though no usage is reported yet.
     is_fresh = run.phase in {Phase.WAITING, Phase.QUEUED} and not run.attempts
-    tokens = 0 if is_fresh else spending.tokens(used)
+    tokens = 0 if is_fresh else used.tokens
     cost = 0 if is_fresh else used.cost_usd
     seconds = budget.max_seconds
     if seconds is not None and run.times.started_at_ms is not None:

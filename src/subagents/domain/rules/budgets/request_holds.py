@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.run import spending
-from subagents.domain.run.linked_runs import Spent
-from subagents.domain.run.run import Run, Usage
+from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Budget
+from subagents.domain.run.usage import Spent, Usage
 from subagents.domain.run.values import Value
 from subagents.text import compact, money
 
@@ -188,7 +188,7 @@ def ahead(run: Run, counted: Counted) -> tuple[int, float]:
 
 def _amounts(used: Usage | Spent) -> tuple[int, float]:
     """Tokens and US dollars; unknown counts as 0 here, as it cannot be kept below a cap."""
-    return spending.tokens(used) or 0, used.cost_usd or 0
+    return used.tokens or 0, used.cost_usd or 0
 
 
 def _limit(budget: Budget | None, *, is_tokens: bool) -> float | None:

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.parameter_checks import without_effect
 from subagents.domain.run import spending
-from subagents.domain.run.linked_runs import Committed
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Abilities, Budget, RunSpec
+from subagents.domain.run.usage import Committed
 from subagents.errors import Forbidden
 from subagents.text import compact, duration, money
 

@@ -87,7 +87,7 @@ def used_by(run: Run) -> Used:
     """What the attempts of one run used and hold."""
     own, holds = spending.total_usage(run), spending.held(run)
     return Used(
-        spending.tokens(own) or 0,
+        own.tokens or 0,
         own.cost_usd or 0,
         holds.tokens,
         holds.cost_usd,
