@@ -72,7 +72,7 @@ def spawns_without_looking_at_budgets(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def forgets_what_is_held(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(spending, "held", lambda _run: spending.Held())
+    patch.setattr(spending, "held", lambda _run: spending.Amounts())
 
 
 @mutation

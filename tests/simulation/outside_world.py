@@ -374,7 +374,9 @@ def _chatter(rng: random.Random, key: str) -> Signal:
         return ProgressSeen(key=key, progress=Progress(phase=key))
     if choice < 0.6:
         used = rng.randrange(1000)
-        return UsageSeen(key=key, usage=Usage(tokens_in=used, cost_usd=used / 1000))
+        # Most of what real programs read comes from a cache.
+        usage = Usage(tokens_in=50 * used, tokens_cache_read=49 * used, cost_usd=used / 1000)
+        return UsageSeen(key=key, usage=usage)
     if choice < 0.8:
         return ToolSeen(key=key, name="shell")
     status = rng.choice((ReportStatus.COMPLETE,) * 4 + tuple(ReportStatus))

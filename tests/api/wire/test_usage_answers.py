@@ -69,6 +69,7 @@ def test_details_show_every_limit_what_is_spent_and_what_is_left() -> None:
 
     assert document_of(run_building.detail(run, 1000))["budget"] == {
         "maxTokens": 1_000,
+        "maxTotalTokens": None,
         "maxCostUsd": None,
         "maxRuns": 4,
         "maxSeconds": None,
@@ -81,7 +82,7 @@ def test_details_show_every_limit_what_is_spent_and_what_is_left() -> None:
             "runs": 3,
         },
         "overshoot": "unbounded",
-        "left": {"tokens": 200, "costUsd": None, "runs": 1, "seconds": None},
+        "left": {"tokens": 200, "totalTokens": None, "costUsd": None, "runs": 1, "seconds": None},
         "percent": 80,
         "text": "800 of 1k tokens, 3 of 4 runs",
         "exhausted": False,

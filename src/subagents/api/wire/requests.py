@@ -158,6 +158,8 @@ class PlanLimit(Body, frozen=True):
     """What all runs of a plan, with those below them, may use together."""
 
     max_tokens: Annotated[int, msgspec.Meta(ge=1, le=TOKENS_MAX)] | None = None
+    max_total_tokens: Annotated[int, msgspec.Meta(ge=1, le=TOKENS_MAX)] | None = None
+    """With those that came from a cache."""
     max_cost_usd: Annotated[float, msgspec.Meta(ge=0.000_001, le=COST_USD_MAX)] | None = None
     max_seconds: Annotated[float, msgspec.Meta(ge=0.001, le=TIMEOUT_SECONDS_MAX)] | None = None
     """Counted from the start of the plan; what has not ended by then is cancelled."""

@@ -180,6 +180,7 @@ class Sums(NamedTuple):
     runs: int = 0
     cost_unknown_runs: int = 0
     most_tokens: int = 0
+    most_total_tokens: int = 0
     most_cost: int = 0
     most_runs: int = 0
 
@@ -191,7 +192,8 @@ class Sums(NamedTuple):
         parts = [part for each in tokens for part in (each or 0, each is not None)]
         parts += [_exact(used.cost_usd or 0.0), used.cost_usd is not None]
         parts += [used.runs, used.cost_unknown_runs]
-        return cls._make([*parts, most.tokens, _exact(most.cost_usd), most.runs])
+        parts += [most.tokens, most.total_tokens, _exact(most.cost_usd), most.runs]
+        return cls._make(parts)
 
     def plus(self, more: "Sums") -> "Sums":
         """These and those of others."""
@@ -218,7 +220,10 @@ class Sums(NamedTuple):
     def committed(self) -> Committed:
         """The most that all of them may come to."""
         return Committed(
-            tokens=self.most_tokens, cost_usd=self.most_cost / UNIT, runs=self.most_runs
+            tokens=self.most_tokens,
+            total_tokens=self.most_total_tokens,
+            cost_usd=self.most_cost / UNIT,
+            runs=self.most_runs,
         )
 
 

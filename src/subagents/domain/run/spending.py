@@ -6,12 +6,11 @@ sums of one run are those of its whole subtree, without looking at any other run
 
 from functools import reduce
 from operator import add
-from typing import NamedTuple
 
 from msgspec.structs import asdict
 
 from subagents.domain.run.run import Attempt, Run
-from subagents.domain.run.usage import Committed, Spent, Usage, merged
+from subagents.domain.run.usage import Amounts, Committed, Spent, Usage, amounts, merged
 
 
 def total_usage(run: Run) -> Usage:
@@ -20,23 +19,20 @@ def total_usage(run: Run) -> Usage:
     return reduce(lambda one, more: merged(one, more, add), known) if known else Usage()
 
 
-class Held(NamedTuple):
-    """What the request under way may use, with what lost ones may have used."""
+def held(run: Run) -> Amounts:
+    """What the newest attempt keeps free for its request; over with its answer or the attempt.
 
-    tokens: int = 0
-    cost_usd: float = 0
-
-
-def held(run: Run) -> Held:
-    """What the newest attempt keeps free for its request; over with its answer or the attempt."""
+    With what lost ones may have used. Nobody knows before what will come from a cache.
+    """
     attempt = run.attempts[-1] if run.attempts else None
     if attempt is None or attempt.hold is None or attempt.outcome is not None:
-        return Held()
+        return Amounts()
     hold = attempt.hold
+    tokens, cost_usd = hold.lost_tokens, hold.lost_cost_usd
     # Any new usage means that the request was answered: there is one at a time.
-    if attempt.usage is not None and attempt.usage != hold.since:
-        return Held(hold.lost_tokens, hold.lost_cost_usd)
-    return Held(hold.tokens + hold.lost_tokens, hold.cost_usd + hold.lost_cost_usd)
+    if attempt.usage is None or attempt.usage == hold.since:
+        tokens, cost_usd = tokens + hold.tokens, cost_usd + hold.cost_usd
+    return Amounts(tokens=tokens, total_tokens=tokens, cost_usd=cost_usd)
 
 
 def is_cost_unknown(run: Run) -> bool:
@@ -62,13 +58,9 @@ def spent(run: Run) -> Spent:
 
 def promised(run: Run) -> Committed:
     """What is gone of the run's budget: its own use and hold, and what its children may come to."""
-    own, holds = total_usage(run), held(run)
     below = run.children.committed
-    return Committed(
-        tokens=(own.tokens or 0) + holds.tokens + below.tokens,
-        cost_usd=(own.cost_usd or 0) + holds.cost_usd + below.cost_usd,
-        runs=1 + below.runs,
-    )
+    own = amounts(lambda used, hold, more: used + hold + more, total_usage(run), held(run), below)
+    return Committed(**own, runs=1 + below.runs)
 
 
 def committed(run: Run) -> Committed:
@@ -76,8 +68,5 @@ def committed(run: Run) -> Committed:
     found, budget = promised(run), run.spec.budget
     if budget is None or run.is_settled:
         return found
-    return Committed(
-        tokens=max(found.tokens, budget.max_tokens or 0),
-        cost_usd=max(found.cost_usd, budget.max_cost_usd or 0),
-        runs=max(found.runs, budget.max_runs or 0),
-    )
+    limits = {name: getattr(budget, f"max_{name}") or 0 for name in Committed.__struct_fields__}
+    return Committed(**{name: max(getattr(found, name), most) for name, most in limits.items()})

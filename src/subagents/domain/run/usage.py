@@ -14,9 +14,9 @@ class Usage(Value, frozen=True):
     """All that the model read, from a cache or not."""
     tokens_out: int | None = None
     tokens_cache_read: int | None = None
-    """The part of ``tokens_in`` that came from the provider's cache; None = all counts as fresh."""
+    """The part of ``tokens_in`` that came from the provider's cache; None = all is uncached."""
     tokens_cache_write: int | None = None
-    """The part of ``tokens_in`` that was put into the cache; it is fresh."""
+    """The part of ``tokens_in`` that was put into the cache; that counts as uncached."""
     cost_usd: float | None = None
 
     @property
@@ -28,7 +28,7 @@ class Usage(Value, frozen=True):
 
     @property
     def tokens(self) -> int | None:
-        """Fresh input and output: without what was read from a cache."""
+        """Input and output without what was read from a cache."""
         total = self.total_tokens
         return None if total is None else max(total - (self.tokens_cache_read or 0), 0)
 
@@ -42,15 +42,27 @@ class Spent(Usage, frozen=True):
     """How many of ``runs`` have an ended attempt of unknown cost, which ``cost_usd`` lacks."""
 
 
-class Committed(Value, frozen=True):
+class Amounts(Value, frozen=True):
+    """What a budget limits of what is used; what is unknown counts as 0."""
+
+    tokens: int = 0
+    total_tokens: int = 0
+    cost_usd: float = 0
+
+
+class Committed(Amounts, frozen=True):
     """The most a run and everything below it may still come to, as far as it was promised.
 
     Never less than ``Spent``: what was used, and what active runs below have reserved for them.
     """
 
-    tokens: int = 0
-    cost_usd: float = 0
     runs: int = 1
+
+
+def amounts(by: Callable[..., Any], *found: Usage | Amounts) -> dict[str, Any]:
+    """What ``by`` makes of each amount of all of these, by its name."""
+    names = Amounts.__struct_fields__
+    return {name: by(*(getattr(each, name) or 0 for each in found)) for name in names}
 
 
 def merged(one: Usage, other: Usage, by: Callable[[Any, Any], Any]) -> Usage:

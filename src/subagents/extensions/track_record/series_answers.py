@@ -20,7 +20,7 @@ class SeriesSum(WireStruct, frozen=True, kw_only=True):
     runs: int = 0
     """First attempts among them."""
     tokens: int | None = None
-    """Fresh tokens, read and written: without what was read from a cache."""
+    """Uncached tokens, read and written: without what was read from a cache."""
     tokens_in: int | None = None
     """Tokens read; null = of none it is known."""
     tokens_out: int | None = None
