@@ -151,7 +151,9 @@ HELP: Final = {
     "toolsAllow": "Allow only the tools named.",
     "toolsDeny": "Deny this tool, also to everything it spawns.",
     "access": "Only read, write below --cwd, or full. Default: all that its agent may.",
-    "budget.maxTokens": "Tokens for the run and everything it spawns; of `map`, for all of them.",
+    "budget.maxTokens": "Tokens for the run and everything it spawns, without what comes from a "
+    "cache; of `map`, for all of them.",
+    "budget.maxTotalTokens": "The same with what comes from a cache.",
     "budget.maxCostUsd": "Cost of the run and everything it spawns; of `map`, of all of them.",
     "budget.maxRuns": "Most runs in its tree, itself included.",
     "budget.maxSeconds": "Time for the run, with retries and waits; of `map`, for all of them.",

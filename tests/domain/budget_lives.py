@@ -5,10 +5,10 @@ from typing import Any
 from tests.builders import ALL_ABILITIES, NOW_MS, Life, a_resolved
 
 from subagents.domain.run.events import ChildSpent
-from subagents.domain.run.linked_runs import Committed, Spent
-from subagents.domain.run.run import BudgetStop, Usage
+from subagents.domain.run.run import BudgetStop
 from subagents.domain.run.signals import UsageSeen
 from subagents.domain.run.spec import Budget, RunSpec
+from subagents.domain.run.usage import Committed, Spent, Usage
 from subagents.domain.run.values import RunId, replace
 
 TOKENS = Budget(max_tokens=1_000)

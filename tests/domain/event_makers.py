@@ -63,7 +63,7 @@ from subagents.domain.run.events import (
     VerificationFinished,
     WorktreePlanned,
 )
-from subagents.domain.run.linked_runs import Child, Committed, Spent
+from subagents.domain.run.linked_runs import Child
 from subagents.domain.run.outcome import (
     OK,
     DeferReason,
@@ -91,7 +91,6 @@ from subagents.domain.run.run import (
     ReportStatus,
     Request,
     Run,
-    Usage,
 )
 from subagents.domain.run.signals import (
     Exited,
@@ -111,6 +110,7 @@ from subagents.domain.run.spec import (
     OnFailure,
     RunSpec,
 )
+from subagents.domain.run.usage import Committed, Spent, Usage
 from subagents.domain.run.values import RequestId, RunId, SessionKey
 from subagents.domain.run.workspace import Worktree
 from subagents.errors import IllegalTransition

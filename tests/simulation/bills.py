@@ -43,9 +43,9 @@ def bill_of(runs: Mapping[RunId, Run], root: Run) -> Bill:
         run = pending.pop()
         count += 1
         for attempt in run.attempts:
-            if attempt.usage is None or attempt.usage.tokens_in is None:
+            if attempt.usage is None or attempt.usage.tokens is None:
                 continue
-            tokens = (tokens or 0) + attempt.usage.tokens_in
+            tokens = (tokens or 0) + attempt.usage.tokens
             cost = (cost or 0) + (attempt.usage.cost_usd or 0)
         pending += [runs[child.run_id] for child in run.children]
     return Bill(tokens, cost, count)
@@ -57,11 +57,11 @@ def look_at_spending(judge: Judge, run: Run) -> None:
     if above is not None and not above.is_settled:
         record = next(child for child in above.children if child.run_id == run.id)
         seen = bill_of(judge.view, run)
-        told = Bill(record.spent.tokens_in, record.spent.cost_usd, record.spent.runs)
+        told = Bill(record.spent.tokens, record.spent.cost_usd, record.spent.runs)
         if not seen.is_close_to(told):
             judge.fail("totals are those of the subtree", f"{run.id}: told {told}, is {seen}")
         least, most = record.spent, record.committed
-        if (least.tokens_in or 0) > most.tokens or least.runs > most.runs:
+        if (least.tokens or 0) > most.tokens or least.runs > most.runs:
             judge.fail("never more spent than committed", f"{run.id}: {least} {most}")
     holder: Run | None = run
     while holder is not None:
@@ -134,8 +134,7 @@ def _look_at_room(judge: Judge, holder: Run, limit: float, *, is_tokens: bool) -
         for attempt in run.attempts:
             usage = attempt.usage
             if usage is not None:
-                tokens = (usage.tokens_in or 0) + (usage.tokens_out or 0)
-                used += tokens if is_tokens else usage.cost_usd or 0
+                used += (usage.tokens if is_tokens else usage.cost_usd) or 0
         used += _held(run, is_tokens=is_tokens)
         pending += [judge.view[child.run_id] for child in run.children]
     reserve = holder.budget.reserve

@@ -37,16 +37,7 @@ from subagents.domain.run.outcome import (
     Verdict,
     Verification,
 )
-from subagents.domain.run.run import (
-    Attempt,
-    Exit,
-    Message,
-    Progress,
-    Report,
-    ReportStatus,
-    Run,
-    Usage,
-)
+from subagents.domain.run.run import Attempt, Exit, Message, Progress, Report, ReportStatus, Run
 from subagents.domain.run.signals import (
     TERMINAL,
     Exited,
@@ -59,6 +50,7 @@ from subagents.domain.run.signals import (
     Vanished,
 )
 from subagents.domain.run.spec import Abilities, Contract
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import AttemptId, RunId, SessionKey, replace
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.verification.verifier import Verifier
@@ -382,7 +374,9 @@ def _chatter(rng: random.Random, key: str) -> Signal:
         return ProgressSeen(key=key, progress=Progress(phase=key))
     if choice < 0.6:
         used = rng.randrange(1000)
-        return UsageSeen(key=key, usage=Usage(tokens_in=used, cost_usd=used / 1000))
+        # Most of what real programs read comes from a cache.
+        usage = Usage(tokens_in=50 * used, tokens_cache_read=49 * used, cost_usd=used / 1000)
+        return UsageSeen(key=key, usage=usage)
     if choice < 0.8:
         return ToolSeen(key=key, name="shell")
     status = rng.choice((ReportStatus.COMPLETE,) * 4 + tuple(ReportStatus))

@@ -38,16 +38,7 @@ from subagents.config.settings import (
 )
 from subagents.domain.rules.budgets.request_holds import Counted, Need
 from subagents.domain.run.access import AccessLevel
-from subagents.domain.run.run import (
-    OVER,
-    Decision,
-    MessageKind,
-    Phase,
-    Progress,
-    Report,
-    Run,
-    Usage,
-)
+from subagents.domain.run.run import OVER, Decision, MessageKind, Phase, Progress, Report, Run
 from subagents.domain.run.signals import Exited
 from subagents.domain.run.spec import (
     Artifact,
@@ -61,6 +52,7 @@ from subagents.domain.run.spec import (
     RunSpec,
 )
 from subagents.domain.run.spec import Judge as ContractJudge
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import RequestId, RunId, SessionKey
 from subagents.domain.run.values import replace as set_
 from subagents.engine.engine import Engine

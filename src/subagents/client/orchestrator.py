@@ -255,6 +255,7 @@ class Orchestrator:
         *,
         name: str | None = None,
         max_tokens: int | None = None,
+        max_total_tokens: int | None = None,
         max_cost_usd: float | None = None,
         jobs: int | None = None,
         idempotency_key: str | None = None,
@@ -266,7 +267,9 @@ class Orchestrator:
             runs: 1 to 1,000; each has ``task`` and what ``spawn`` takes, ``agent`` and ``timeout``
                 too. The id of the first one is that of the plan.
             name: To find the plan by.
-            max_tokens: What all of them, with the runs below them, may use together.
+            max_tokens: What all of them, with the runs below them, may use together, without
+                what comes from a cache.
+            max_total_tokens: The same with what comes from a cache.
             max_cost_usd: The same in dollars.
             jobs: At most so many of them work at once; None = as many as their lanes have slots.
             idempotency_key: With the same one within 24 hours the same runs are given again.
@@ -279,7 +282,11 @@ class Orchestrator:
         """
         rest = {
             "name": name,
-            "budget": {"maxTokens": max_tokens, "maxCostUsd": max_cost_usd},
+            "budget": {
+                "maxTokens": max_tokens,
+                "maxTotalTokens": max_total_tokens,
+                "maxCostUsd": max_cost_usd,
+            },
             "jobs": jobs,
             "idempotencyKey": idempotency_key,
         }
@@ -293,6 +300,7 @@ class Orchestrator:
         runs: Sequence[PlanRun],
         *,
         max_tokens: int | None = None,
+        max_total_tokens: int | None = None,
         max_cost_usd: float | None = None,
         env: Mapping[str, str] | None = None,
     ) -> DryRun:
@@ -301,6 +309,7 @@ class Orchestrator:
         Args:
             runs: 1 to 1,000, as ``plan`` takes them; what ``spawn`` takes is a list of one.
             max_tokens: As in ``plan``.
+            max_total_tokens: As in ``plan``.
             max_cost_usd: As in ``plan``.
             env: As in ``plan``; the answer has the names alone.
 
@@ -309,7 +318,11 @@ class Orchestrator:
                 one entry for each that is refused.
             Forbidden: A guardrail would refuse.
         """
-        budget = {"maxTokens": max_tokens, "maxCostUsd": max_cost_usd}
+        budget = {
+            "maxTokens": max_tokens,
+            "maxTotalTokens": max_total_tokens,
+            "maxCostUsd": max_cost_usd,
+        }
         rest = {"cwd": self._cwd, "budget": budget}
         with as_written(runs):
             body = {"specs": [spawn_document(run) for run in runs], **rest}

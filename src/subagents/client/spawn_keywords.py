@@ -83,7 +83,9 @@ class BudgetParameters(TypedDict, total=False):
     """The parameters of one budget."""
 
     max_tokens: int | None
-    """Tokens, with all below it."""
+    """Uncached, with all below it."""
+    max_total_tokens: int | None
+    """Cached ones included."""
     max_cost_usd: float | None
     """Cost, with all below it."""
     max_runs: int | None

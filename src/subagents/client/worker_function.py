@@ -124,9 +124,27 @@ class WorkerContext:
         tokens_in: int | None = None,
         tokens_out: int | None = None,
         cost_usd: float | None = None,
+        tokens_cache_read: int | None = None,
+        tokens_cache_write: int | None = None,
     ) -> None:
-        """Say what the attempt has used so far, in total: budgets count it."""
-        emit(UsageEvent(tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost_usd))
+        """Say what the attempt has used so far, in total: budgets count it.
+
+        Args:
+            tokens_in: All tokens read, cached ones included.
+            tokens_out: Tokens written.
+            cost_usd: US dollars.
+            tokens_cache_read: The part of ``tokens_in`` that came from the provider's cache.
+            tokens_cache_write: The part of ``tokens_in`` that was put into it.
+        """
+        emit(
+            UsageEvent(
+                tokens_in=tokens_in,
+                tokens_out=tokens_out,
+                cost_usd=cost_usd,
+                tokens_cache_read=tokens_cache_read,
+                tokens_cache_write=tokens_cache_write,
+            )
+        )
 
     def report(
         self,

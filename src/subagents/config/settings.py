@@ -586,7 +586,7 @@ class SpendingCap(Section, frozen=True):
 
     max_tokens: Annotated[
         Annotated[int, Meta(ge=1, le=TOKENS_MAX)] | None,
-        Meta(description="Tokens, read and written; unset = no limit."),
+        Meta(description="Uncached tokens, read and written; unset = no limit."),
     ] = None
     max_cost_usd: Annotated[
         Annotated[float, Meta(ge=0.000_001, le=COST_USD_MAX)] | None,

@@ -10,9 +10,10 @@ from typing import Final, NamedTuple, Protocol, cast, runtime_checkable
 
 from subagents.domain.run.access import Access, AccessLevel
 from subagents.domain.run.outcome import DeliveryOutcome
-from subagents.domain.run.run import Message, Run, Usage
+from subagents.domain.run.run import Message, Run
 from subagents.domain.run.signals import ResultSeen, Signal
 from subagents.domain.run.spec import Abilities
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import AttemptId, RunId, SessionKey, Value
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import ConfigError

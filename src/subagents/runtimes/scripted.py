@@ -26,7 +26,7 @@ from typing import Final
 import msgspec
 
 from subagents.domain.run.access import Access, AccessLevel, Keeper
-from subagents.domain.run.run import Exit, Progress, Report, Usage
+from subagents.domain.run.run import Exit, Progress, Report
 from subagents.domain.run.signals import (
     Exited,
     ProgressSeen,
@@ -38,6 +38,7 @@ from subagents.domain.run.signals import (
     Vanished,
 )
 from subagents.domain.run.spec import Abilities
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import AttemptId, replace
 from subagents.domain.run.worker_output import LineType, OutputBatch, OutputItem
 from subagents.errors import ConfigError, RuntimeUnavailable

@@ -12,16 +12,10 @@ from subagents.api.wire import run_answers as wire
 from subagents.api.wire.wire_struct import document_of
 from subagents.domain.run import events as e
 from subagents.domain.run.outcome import Check, CheckType, Verdict, Verification
-from subagents.domain.run.run import (
-    Confidence,
-    Report,
-    ReportedArtifact,
-    ReportStatus,
-    Request,
-    Usage,
-)
+from subagents.domain.run.run import Confidence, Report, ReportedArtifact, ReportStatus, Request
 from subagents.domain.run.signals import ReportSeen, UsageSeen
 from subagents.domain.run.spec import Artifact, Contract, OnFailure, RunSpec
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import RequestId, replace
 from subagents.engine.runs.spawn import Receipt
 from subagents.text import iso
@@ -103,8 +97,11 @@ def test_unknown_usage_is_null_and_a_part_of_it_too() -> None:
 
     assert document_of(run_building.shown(wire.RunRow, run_after(*LIVE), 0))["usage"] is None
     assert document_of(run_building.shown(wire.RunRow, run_after(*LIVE, known), 0))["usage"] == {
+        "tokens": 5,
         "tokensIn": 5,
         "tokensOut": None,
+        "tokensCacheRead": None,
+        "tokensCacheWrite": None,
         "costUsd": None,
         "costUnknownRuns": 0,
     }

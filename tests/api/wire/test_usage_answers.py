@@ -10,14 +10,16 @@ from subagents.api.wire.run_answers import RunRow
 from subagents.api.wire.wire_struct import document_of
 from subagents.cli.show import render
 from subagents.domain.run import events as e
-from subagents.domain.run.linked_runs import Child, Committed, Spent
-from subagents.domain.run.run import BudgetStop, Run, Usage
+from subagents.domain.run.linked_runs import Child
+from subagents.domain.run.run import BudgetStop, Run
 from subagents.domain.run.signals import UsageSeen
 from subagents.domain.run.spec import Budget, RunSpec
+from subagents.domain.run.usage import Committed, Spent, Usage
 from subagents.domain.run.values import RunId
 
 CHILD = RunId("r-child")
 BUDGET = Budget(max_tokens=1_000, max_runs=4)
+UNKNOWN = {"tokensOut": None, "tokensCacheRead": None, "tokensCacheWrite": None}
 STOP = BudgetStop(by=RunId("r-lead"), label="lead", used="900 of 1k tokens", at_ms=2)
 
 
@@ -46,11 +48,11 @@ def node_of(run: Run) -> str:
 def test_a_row_has_the_runs_own_usage_and_that_of_its_subtree() -> None:
     row = document_of(run_building.shown(RunRow, run_after(*family()), 1000))
 
-    usage = {"tokensIn": 100, "tokensOut": None, "costUsd": None, "costUnknownRuns": 0}
-    assert row["usage"] == usage
-    assert row["subtreeUsage"] == {
+    usage = {"tokens": 100, "tokensIn": 100, "costUsd": None, "costUnknownRuns": 0}
+    assert row["usage"] == usage | UNKNOWN
+    assert row["subtreeUsage"] == UNKNOWN | {
+        "tokens": 800,
         "tokensIn": 800,
-        "tokensOut": None,
         "costUsd": 0.25,
         "costUnknownRuns": 0,
         "runs": 3,
@@ -67,18 +69,20 @@ def test_details_show_every_limit_what_is_spent_and_what_is_left() -> None:
 
     assert document_of(run_building.detail(run, 1000))["budget"] == {
         "maxTokens": 1_000,
+        "maxTotalTokens": None,
         "maxCostUsd": None,
         "maxRuns": 4,
         "maxSeconds": None,
         "spent": {
+            **UNKNOWN,
+            "tokens": 800,
             "tokensIn": 800,
-            "tokensOut": None,
             "costUsd": 0.25,
             "costUnknownRuns": 0,
             "runs": 3,
         },
         "overshoot": "unbounded",
-        "left": {"tokens": 200, "costUsd": None, "runs": 1, "seconds": None},
+        "left": {"tokens": 200, "totalTokens": None, "costUsd": None, "runs": 1, "seconds": None},
         "percent": 80,
         "text": "800 of 1k tokens, 3 of 4 runs",
         "exhausted": False,
@@ -89,6 +93,14 @@ def test_details_show_every_limit_what_is_spent_and_what_is_left() -> None:
         "text": "800 of 1k tokens, 3 of 4 runs",
         "exhausted": False,
     }
+
+
+@pytest.mark.requirement("budget:shown", "usage:cached-apart")
+def test_a_line_of_the_tree_says_apart_what_came_from_a_cache() -> None:
+    cached = Usage(tokens_in=98_100, tokens_out=20, tokens_cache_read=98_000)
+    read = runs.signal(UsageSeen(key="v", usage=cached))
+
+    assert "  820 tokens, 98k cached, $0.25 in 3 runs" in node_of(run_after(*family(None), read))
 
 
 @pytest.mark.requirement("budget:shown")

@@ -21,10 +21,10 @@ def row(agent: str, status: Any = "ok", **fields: object) -> RunRow:
 
 @pytest.mark.requirement("cli:stats")
 def test_groups_count_runs_and_add_up_what_is_known() -> None:
-    spent = Usage(tokens_in=100, tokens_out=20, cost_usd=0.5)
+    spent = Usage(tokens=120, tokens_in=100, tokens_out=20, cost_usd=0.5)
     rows = [
         row("claude", usage=spent, tags=["a", "b"]),
-        row("claude", "timeout", usage=Usage(tokens_in=1, cost_unknown_runs=1), tags=["a"]),
+        row("claude", "timeout", usage=Usage(tokens=1, cost_unknown_runs=1), tags=["a"]),
         row("codex", None),
     ]
     claude, codex = grouped(rows, "agent")

@@ -10,6 +10,7 @@ from tests.cli.terminal import terminal
 
 from subagents.api.wire.message_answers import Progress
 from subagents.api.wire.run_answers import Outcome, RunStatus
+from subagents.api.wire.usage_answers import Usage
 from subagents.cli.show.watch_frame import Frame, group_of, place
 from subagents.text import iso
 
@@ -51,8 +52,7 @@ def test_a_row_tells_what_it_does_what_it_used_and_its_last_sign_of_life() -> No
     row = a_row(
         "works",
         started_at=iso(0),
-        tokens_in=70_000,
-        tokens_out=1_000,
+        usage=Usage(tokens=71_000, tokens_in=970_000, tokens_cache_read=900_000),
         cost_usd=0.22,
         children_active=2,
         children_total=5,

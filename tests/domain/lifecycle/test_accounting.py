@@ -5,10 +5,9 @@ from tests.builders import Life, a_dependency
 from tests.domain.budget_lives import TOKENS, a_life, child_spends, use
 
 from subagents.domain.run.effects import TellSpent
-from subagents.domain.run.linked_runs import Committed, Spent
 from subagents.domain.run.outcome import Outcome, Status
-from subagents.domain.run.run import Usage
 from subagents.domain.run.spec import Budget, RunSpec
+from subagents.domain.run.usage import Committed, Spent, Usage
 from subagents.domain.run.values import RunId, replace
 
 
@@ -32,14 +31,14 @@ def test_a_change_goes_up_before_the_end_that_comes_with_it() -> None:
     assert told == [
         TellSpent(
             spent=Spent(tokens_in=80, tokens_out=20),
-            committed=Committed(tokens=5_000, runs=4),
+            committed=Committed(tokens=5_000, total_tokens=100, runs=4),
         )
     ]
     step = life.result("x").exit().last
 
     assert step is not None
     assert isinstance(step.followups[0], TellSpent)
-    assert step.followups[0].committed == Committed(tokens=100)
+    assert step.followups[0].committed == Committed(tokens=100, total_tokens=100)
 
 
 @pytest.mark.requirement("budget:told-in-totals")

@@ -46,7 +46,6 @@ from subagents.domain.run.run import (
     Report,
     ReportedArtifact,
     Request,
-    Usage,
 )
 from subagents.domain.run.signals import (
     Exited,
@@ -58,6 +57,7 @@ from subagents.domain.run.signals import (
     UsageSeen,
     Vanished,
 )
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import RequestId, SessionKey
 from subagents.domain.run.worker_output import ApiError, LineType, OutputItem, PlanItem, ToolUse
 

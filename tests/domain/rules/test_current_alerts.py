@@ -7,9 +7,9 @@ from subagents.domain.alerts.detectors import Watch, observe
 from subagents.domain.alerts.detectors.detector_state import Watch as State
 from subagents.domain.rules.current_alerts import concerns
 from subagents.domain.run.alert import AlertKind, AlertRules
-from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import UsageSeen
 from subagents.domain.run.spec import Budget, RunSpec
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.worker_output import ApiError, LineType, OutputItem, ToolUse
 from subagents.extensions.detectors.tool_findings import findings_of
 

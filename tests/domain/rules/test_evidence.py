@@ -25,7 +25,6 @@ from subagents.domain.run.run import (
     Reported,
     ReportStatus,
     StopCause,
-    Usage,
 )
 from subagents.domain.run.signals import (
     Exited,
@@ -36,6 +35,7 @@ from subagents.domain.run.signals import (
     UsageSeen,
     Vanished,
 )
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import replace
 from subagents.text import signal_name
 
@@ -280,3 +280,12 @@ def test_usage_replaces_what_was_known_so_that_a_doubled_one_counts_once() -> No
     second = UsageSeen(key="u2", usage=Usage(tokens_in=9))
 
     assert merged(first, second, second).usage == Usage(tokens_in=9)
+
+
+@pytest.mark.requirement("usage:cached-apart")
+def test_a_part_of_the_input_is_never_more_than_the_input() -> None:
+    first = UsageSeen(key="u1", usage=Usage(tokens_in=5, tokens_cache_read=900))
+    second = UsageSeen(key="u2", usage=Usage(tokens_in=9, tokens_out=1))
+
+    assert merged(first).usage == Usage(tokens_in=5, tokens_cache_read=5)
+    assert merged(first, second).usage == Usage(tokens_in=9, tokens_out=1, tokens_cache_read=5)

@@ -11,17 +11,10 @@ from hypothesis import strategies as st
 from tests.call_counts import counting_calls
 
 from subagents.domain.run import linked_runs
-from subagents.domain.run.linked_runs import (
-    CHUNK,
-    Child,
-    Children,
-    Committed,
-    Dependencies,
-    Dependency,
-    Spent,
-)
+from subagents.domain.run.linked_runs import CHUNK, Child, Children, Dependencies, Dependency
 from subagents.domain.run.outcome import OK, Outcome
 from subagents.domain.run.run import Waiting
+from subagents.domain.run.usage import Committed, Spent
 from subagents.domain.run.values import RunId
 
 SIZES: Final = st.sampled_from([0, 1, 2, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK])

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from subagents.domain.run.run import Exit, Progress, Usage
+from subagents.domain.run.run import Exit, Progress
 from subagents.domain.run.signals import (
     TERMINAL,
     Exited,
@@ -14,6 +14,7 @@ from subagents.domain.run.signals import (
     UsageSeen,
     Vanished,
 )
+from subagents.domain.run.usage import Usage
 
 
 @pytest.mark.requirement("journal:names")

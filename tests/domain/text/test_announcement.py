@@ -17,11 +17,11 @@ from subagents.domain.run.run import (
     ReportedArtifact,
     Run,
     Steer,
-    Usage,
     VerificationRecord,
 )
 from subagents.domain.run.spec import OnFailure, RunSpec
 from subagents.domain.run.spending import total_usage
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.text.announcement import (
     CHILD_RESULT_CHARS_MAX,
@@ -105,6 +105,9 @@ def test_the_stats_name_tokens_attempts_and_checks() -> None:
         announcement_text(run)
     )
     assert "- not verified" in announcement_text(replace(run, verification=VerificationRecord()))
+    cached = replace(usage, tokens_in=93_100, tokens_cache_read=90_000)
+    run = replace(run, attempts=(replace(life.run.attempt, usage=cached),))
+    assert "tokens 4.2k (in 3.1k / out 1.1k / cached 90k)" in announcement_text(run)
 
 
 @pytest.mark.requirement("announcement:cut-on-display")

@@ -4,8 +4,9 @@ import pytest
 from tests.builders import NOW_MS, Life
 
 from subagents.domain.alerts.detectors import Watch
-from subagents.domain.run.run import Progress, Report, ReportedArtifact, Run, Usage
+from subagents.domain.run.run import Progress, Report, ReportedArtifact, Run
 from subagents.domain.run.signals import ProgressSeen, ReportSeen, UsageSeen
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.transcript.digest import LINES_MAX, cost, digest, shortened, tool_line
 from subagents.domain.transcript.transcript_query import Line
@@ -120,6 +121,10 @@ def test_it_says_what_is_going_on_now_and_what_is_asked() -> None:
     [
         (Usage(), "unknown (its runtime reported no usage)"),
         (Usage(tokens_in=45_000, tokens_out=12_000), "45,000 tokens in, 12,000 tokens out"),
+        (
+            Usage(tokens_in=9_000, tokens_out=1, tokens_cache_read=8_000),
+            "9,000 tokens in, 8,000 of them cached, 1 tokens out",
+        ),
         (Usage(tokens_in=1, cost_usd=0.34), "1 tokens in, $0.34"),
         (Usage(cost_usd=0.002), "$0.002"),
     ],

@@ -17,8 +17,9 @@ from subagents.domain.rules.budgets.request_holds import Counted, Need
 from subagents.domain.run import spending
 from subagents.domain.run.events import RequestHeld
 from subagents.domain.run.outcome import Reason, Status
-from subagents.domain.run.run import Phase, Run, Usage
+from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Budget
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import RunId
 from subagents.engine.attempts.request_desk import HoldAnswer
 from subagents.errors import Conflict, NotFound
@@ -181,7 +182,7 @@ def test_whatever_happens_spent_and_held_together_never_exceed_the_cap(  # noqa:
                 await world.until(run_id)
                 # What its stream did not say before it was killed nobody will ever know.
                 run = await world.run(run_id)
-                used[run_id] = spending.tokens(spending.total_usage(run)) or 0
+                used[run_id] = spending.total_usage(run).tokens or 0
                 lost[run_id] = 0
                 holding.pop(run_id, None)
             assert sum(used.values()) + sum(lost.values()) + sum(holding.values()) <= limit

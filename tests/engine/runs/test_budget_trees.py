@@ -17,15 +17,10 @@ from subagents.domain.rules.budgets.budgets import RESERVE
 from subagents.domain.run import spending
 from subagents.domain.run.events import ChildSpent, SignalReceived
 from subagents.domain.run.outcome import OK, Reason, Status
-from subagents.domain.run.run import (
-    HOLDS_SLOT,
-    MessageKind,
-    Phase,
-    Run,
-    Usage,
-)
+from subagents.domain.run.run import HOLDS_SLOT, MessageKind, Phase, Run
 from subagents.domain.run.signals import UsageSeen
 from subagents.domain.run.spec import Abilities, Budget, RunSpec
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import RunId, SessionKey, replace
 from subagents.engine.attempts.launch import ref_of
 from subagents.errors import Forbidden, NotFound, SubagentsError
@@ -254,7 +249,7 @@ def test_use_that_reaches_the_limit_stops_the_run_at_once_and_not_with_the_next_
 
         assert run.outcome is not None
         assert run.outcome.reason is Reason.BUDGET
-        assert spending.tokens(spending.total_usage(run)) == 1_200
+        assert spending.total_usage(run).tokens == 1_200
 
     in_world(tmp_path, scenario)
 

@@ -17,14 +17,15 @@ from tests.extensions.acp.acp_folds import (
 )
 from tests.extensions.acp.acp_lines import JSON, RECORDINGS, played
 
-from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import (
     ResultSeen,
     SessionSeen,
     ToolSeen,
     UsageSeen,
 )
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.worker_output import LineType, PlanStatus
+from subagents.extensions.acp.acp_stream import tokens_of
 
 
 @pytest.mark.requirement("acp:stream:every-event")
@@ -204,10 +205,30 @@ def test_tokens_are_those_of_the_turn_and_unknown_where_only_the_last_request_te
     last.hear(answer("prompt", {"stopReason": "end_turn", "usage": used}))
 
     totals = [each.usage for each in turn.signals if isinstance(each, UsageSeen)]
-    assert totals[-1] == Usage(tokens_in=110, tokens_out=5, cost_usd=0.5)
+    assert totals[-1] == Usage(tokens_in=110, tokens_out=5, tokens_cache_read=100, cost_usd=0.5)
     (context,) = [each.context for each in turn.output if each.context is not None]
     assert (context.tokens, context.window) == (90, 200)
     assert not [each for each in last.signals if isinstance(each, UsageSeen)]
+
+
+@pytest.mark.requirement("acp:usage", "usage:cached-apart")
+@pytest.mark.parametrize(
+    ("told", "tokens_in"),
+    [
+        ({"inputTokens": 110, "totalTokens": 115}, 110),
+        ({"inputTokens": 110}, 110),
+        ({"inputTokens": 10, "totalTokens": 115}, 110),
+        ({"inputTokens": 10}, 110),
+    ],
+)
+def test_input_has_what_came_from_the_cache_whichever_way_an_agent_counts(
+    told: dict[str, int], tokens_in: int
+) -> None:
+    found = tokens_of({"outputTokens": 5, "cachedReadTokens": 60, "cachedWriteTokens": 40, **told})
+
+    assert found == Usage(
+        tokens_in=tokens_in, tokens_out=5, tokens_cache_read=60, tokens_cache_write=40
+    )
 
 
 NAMES = st.sampled_from(

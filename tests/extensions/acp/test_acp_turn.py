@@ -21,10 +21,10 @@ from tests.extensions.acp.acp_folds import (
 )
 from tests.extensions.acp.acp_lines import JSON, RECORDINGS, played
 
-from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import (
     UsageSeen,
 )
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import LineType
 

@@ -1,5 +1,6 @@
 """Claude Code's stream: real recordings mean what they should, and nothing ever raises."""
 
+import msgspec
 import pytest
 from tests.extensions.claude.claude_folds import NAMES, SESSION, event, fold, lines, turn_two
 
@@ -8,7 +9,9 @@ from subagents.domain.run.signals import (
     SessionSeen,
     UsageSeen,
 )
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.worker_output import LineType
+from subagents.extensions.claude.claude_stream import Spending, spent, total
 
 
 @pytest.mark.requirement("claude-worker:stream:every-event-known")
@@ -39,6 +42,31 @@ def test_usage_grows_while_it_works_and_ends_with_the_programs_own_account() -> 
     assert seen[-1].tokens_out == 40
     assert seen[-1].cost_usd is not None
     assert seen[-2].tokens_in == seen[-1].tokens_in
+
+
+@pytest.mark.requirement("claude-worker:usage:totals-and-cost", "usage:cached-apart")
+def test_what_came_from_the_cache_and_what_went_into_it_are_parts_of_the_input() -> None:
+    def message(name: str, read: int, written: int, out: int) -> dict[str, object]:
+        cache = {"cache_read_input_tokens": read, "cache_creation_input_tokens": written}
+        return {"id": name, "usage": {"input_tokens": 3, "output_tokens": out, **cache}}
+
+    one = spent(Spending(), "", message("m1", 50_000, 900, 1))
+    one = spent(one, "", message("m1", 50_000, 900, 20))  # its next block repeats it
+    two = spent(one, "", message("m2", 50_900, 100, 5))
+    old = msgspec.convert(
+        {"tokensIn": 50_903, "tokensOut": 1, "open": {"": ["m1", 50_903, 1]}}, Spending
+    )
+
+    assert two.usage == Usage(
+        tokens_in=101_906, tokens_out=25, tokens_cache_read=100_900, tokens_cache_write=1_000
+    )
+    assert spent(old, "", message("m1", 50_000, 900, 20)) == one
+    assert total(
+        {
+            "a": {"inputTokens": 3, "cacheReadInputTokens": 50_000, "outputTokens": 20},
+            "b": {"inputTokens": 4, "cacheCreationInputTokens": 10, "outputTokens": 1},
+        }
+    ) == Usage(tokens_in=50_017, tokens_out=21, tokens_cache_read=50_000, tokens_cache_write=10)
 
 
 @pytest.mark.requirement("claude-worker:usage:unknown-cost")

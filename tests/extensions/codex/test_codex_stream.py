@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.extensions.codex.codex_folds import CODEX, STREAMS, fold, lines_of
 
-from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import (
     ResultSeen,
     ToolSeen,
 )
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.worker_output import LineType, PlanStatus
 
 NAMES: Final = sorted(path.stem for path in STREAMS.glob("*.jsonl"))
@@ -47,7 +47,7 @@ def test_a_turn_becomes_text_thinking_usage_and_a_result() -> None:
 
     assert folded.texts(LineType.TEXT) == ["All done."]
     assert folded.texts(LineType.THINKING) == ["hmm"]
-    assert folded.usage == Usage(tokens_in=100, tokens_out=50)
+    assert folded.usage == Usage(tokens_in=100, tokens_out=50, tokens_cache_read=10)
     assert folded.result == ResultSeen(key="", text="All done.")
     context = next(each.context for each in folded.output if each.context)
     assert (context.tokens, context.window, context.model) == (150, 258_400, "gpt-5.5")

@@ -9,8 +9,8 @@ from tests.extensions.codex.codex_folds import CODEX, fold, lines_of, working
 from tests.extensions.conversation.folds import an_opening
 
 from subagents.domain.run.access import Access, AccessLevel, Keeper
-from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import PermissionAsked, SessionSeen
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import LineType
 from subagents.extensions.codex.codex_config import UserConfig, thread_params
@@ -62,7 +62,7 @@ def test_a_further_turn_goes_on_with_the_thread_and_counts_its_own_tokens_only()
     sent = folded.sent("thread")
     assert (sent["method"], sent["params"]["threadId"]) == ("thread/resume", SESSION)
     assert folded.result.text == "again"
-    assert folded.usage == Usage(tokens_in=200, tokens_out=5)
+    assert folded.usage == Usage(tokens_in=200, tokens_out=5, tokens_cache_read=0)
 
 
 @pytest.mark.requirement("codex:resume")
@@ -70,7 +70,7 @@ def test_a_second_turn_of_the_same_attempt_counts_all_of_its_tokens() -> None:
     first = Usage(tokens_in=100, tokens_out=50)
     folded = fold(lines_of("resume"), session_id=SESSION, turn=2, used=first)
 
-    assert folded.usage == Usage(tokens_in=300, tokens_out=55)
+    assert folded.usage == Usage(tokens_in=300, tokens_out=55, tokens_cache_read=0)
 
 
 @pytest.mark.requirement("codex:resume")

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
-from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import (
     ResultSeen,
     SessionSeen,
@@ -17,6 +16,7 @@ from subagents.domain.run.signals import (
     UsageSeen,
 )
 from subagents.domain.run.spec import Abilities
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import Value, replace
 from subagents.domain.run.worker_output import LineType, OutputItem
 from subagents.extensions.conversation.dialect import (

@@ -7,8 +7,8 @@ from tests.extensions.conversation.echo_dialect import EchoDialect, EchoState
 from tests.runtimes.attempt_harness import off_loop
 from tests.runtimes.runtime_places import ProcessPlace
 
-from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import UsageSeen
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import replace
 from subagents.engine.kernel.system_clock import SystemClock
 from subagents.extensions.conversation.conversation import ConversationRuntime

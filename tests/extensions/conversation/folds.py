@@ -4,8 +4,8 @@ import json
 from dataclasses import InitVar, dataclass, field
 from typing import Any, Generic, TypeVar
 
-from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import ResultSeen, Signal, ToolSeen, UsageSeen
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.worker_output import LineType, OutputItem
 from subagents.extensions.conversation.dialect import Dialect, InputLine, Opening, TurnStep
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from tests.extensions.conversation.folds import Fold
 from tests.extensions.llm.llm_folds import KEY, LLM, assigned, opening
 
-from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import (
     ResultSeen,
     SessionSeen,
     ToolSeen,
     UsageSeen,
 )
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.worker_output import ApiError, LineType
 from subagents.errors import Forbidden, UsageError
 from subagents.extensions.llm import llm_runtime as llm

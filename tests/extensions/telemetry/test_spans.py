@@ -11,9 +11,10 @@ from subagents.domain.run.outcome import (
     DeliveryPath,
     Verdict,
 )
-from subagents.domain.run.run import Run, Usage
+from subagents.domain.run.run import Run
 from subagents.domain.run.signals import ToolSeen, UsageSeen
 from subagents.domain.run.spec import RunSpec
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import RunId, replace
 from subagents.extensions.telemetry import span_names as genai
 from subagents.extensions.telemetry import spans
@@ -38,7 +39,7 @@ def a_life(spec: RunSpec | None = None) -> Life:
     life = Life.begin(spec, a_resolved(model="big-1")).pass_ms(50).start().pass_ms(100)
     life.signal(ToolSeen(key="t1", name="Bash")).pass_ms(10)
     life.signal(ToolSeen(key="t2", name="Edit")).pass_ms(10)
-    usage = Usage(tokens_in=1200, tokens_out=34, cost_usd=0.5)
+    usage = Usage(tokens_in=1200, tokens_out=34, tokens_cache_read=900, cost_usd=0.5)
     return life.signal(UsageSeen(key="u", usage=usage))
 
 
@@ -63,6 +64,7 @@ def test_an_attempt_is_one_span_that_says_who_worked_for_whom_and_at_what_cost()
         "gen_ai.request.model": "big-1",
         "gen_ai.usage.input_tokens": 1200,
         "gen_ai.usage.output_tokens": 34,
+        "gen_ai.usage.cache_read.input_tokens": 900,
         "subagents.cost_usd": 0.5,
         "subagents.run.id": RUN,
         "subagents.label": "job",

@@ -63,7 +63,7 @@ def sums(
 
 @pytest.mark.requirement("stats:series")
 def test_what_nobody_reported_is_no_zero_and_says_of_how_many_it_is_known() -> None:
-    known = a_record(cost=0.25, tokens=Tokens(input=3, output=4))
+    known = a_record(cost=0.25, tokens=Tokens(input=3, output=4, cache_read=2))
     free = a_record(cost=0.0, tokens=Tokens(input=1, output=None))
 
     ((groups),) = sums(known, free, a_record(), by=SeriesBy.COST)
@@ -71,6 +71,7 @@ def test_what_nobody_reported_is_no_zero_and_says_of_how_many_it_is_known() -> N
     total = groups[None]
     assert (total.attempts, total.cost_usd, total.cost_known) == (3, 0.25, 2)
     assert (total.tokens_in, total.tokens_out, total.tokens_known) == (3, 4, 1)
+    assert total.cache_read == 2
 
 
 @pytest.mark.requirement("stats:series")

@@ -8,14 +8,10 @@ from tests.builders import NOW_MS, RUN, Life, a_contract
 
 from subagents.domain.agents.agent_stats import Tokens
 from subagents.domain.run.outcome import Reason, Verdict
-from subagents.domain.run.run import (
-    Confidence,
-    Report,
-    ReportStatus,
-    Usage,
-)
+from subagents.domain.run.run import Confidence, Report, ReportStatus
 from subagents.domain.run.signals import ReportSeen, UsageSeen
 from subagents.domain.run.spec import OnFailure, RunSpec
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import RunId, replace
 from subagents.extensions.track_record.track_record import (
     RUNTIMES_MAX,
@@ -280,10 +276,13 @@ def test_without_anything_to_judge_there_is_no_rate() -> None:
 @pytest.mark.requirement("performance:stats")
 def test_tokens_and_cost_are_sums_of_what_is_known_and_say_of_how_many() -> None:
     known = replace(PLAIN, tokens=Tokens(input=10, output=1), cost_usd=0.1)
+    cached = replace(known, tokens=Tokens(input=10, output=1, cache_read=7, cache_write=2))
     half = replace(PLAIN, tokens=Tokens(input=10, output=None))
-    found = stats_of("a", tallied(known, known, half, PLAIN))
+    found = stats_of("a", tallied(known, cached, half, PLAIN))
 
-    assert (found.tokens, found.tokens_known) == (Tokens(input=20, output=2), 2)
+    sums = Tokens(input=20, output=2, cache_read=7, cache_write=2)
+    assert (found.tokens, found.tokens_known) == (sums, 2)
+    assert stats_of("a", tallied(known)).tokens == Tokens(input=10, output=1)
     assert (found.cost_usd, found.cost_known) == (0.2, 2)
 
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import (
     ProgressSeen,
     ResultSeen,
@@ -16,6 +15,7 @@ from subagents.domain.run.signals import (
     ToolSeen,
     UsageSeen,
 )
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import AttemptId
 from subagents.domain.run.worker_output import (
     LINE_CHARS_MAX,

@@ -2,14 +2,7 @@
 
 import pytest
 
-from subagents.domain.run.run import (
-    Confidence,
-    Progress,
-    Report,
-    ReportedArtifact,
-    ReportStatus,
-    Usage,
-)
+from subagents.domain.run.run import Confidence, Progress, Report, ReportedArtifact, ReportStatus
 from subagents.domain.run.signals import (
     ProgressSeen,
     ReportSeen,
@@ -18,6 +11,7 @@ from subagents.domain.run.signals import (
     ToolSeen,
     UsageSeen,
 )
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.worker_output import (
     ApiError,
     ContextUse,
@@ -60,6 +54,10 @@ EVENTS: list[tuple[str, Signal]] = [
     (
         '{"subagents":"usage","tokensIn":10,"tokensOut":2,"costUsd":0.5}',
         UsageSeen(key="k", usage=Usage(tokens_in=10, tokens_out=2, cost_usd=0.5)),
+    ),
+    (
+        '{"subagents":"usage","tokensIn":10,"tokensCacheRead":7,"tokensCacheWrite":2}',
+        UsageSeen(key="k", usage=Usage(tokens_in=10, tokens_cache_read=7, tokens_cache_write=2)),
     ),
     ('{"subagents":"usage","tokensIn":10}', UsageSeen(key="k", usage=Usage(tokens_in=10))),
     (

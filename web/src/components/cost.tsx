@@ -1,6 +1,6 @@
 // Costs and budgets. What nobody told of is said to be so, and is never shown as 0.
 import type { BudgetState, RunRow, Usage } from "../api/types";
-import { count, dollars, NOT_REPORTED, tokens } from "../text/amounts";
+import { cached, count, dollars, NOT_REPORTED } from "../text/amounts";
 
 /** The cost of a run's own attempts, or that of all below it when it has any. */
 export function Cost({ run, short = false }: { run: Pick<RunRow, "usage" | "subtreeUsage" | "attempt">; short?: boolean }) {
@@ -23,8 +23,9 @@ export function Dollars({ usage, short = false }: { usage: Usage | null; short?:
 }
 
 export function Tokens({ run }: { run: Pick<RunRow, "usage" | "subtreeUsage" | "attempt"> }) {
-  const known = tokens(run.subtreeUsage ?? run.usage);
-  if (known !== null) return <span>{count(known)}</span>;
+  const usage = run.subtreeUsage ?? run.usage;
+  const known = usage?.tokens ?? null;
+  if (known !== null) return <span title={cached(usage)}>{count(known)}</span>;
   return run.attempt === 0 ? <span>–</span> : <em title={NOT_REPORTED}>?</em>;
 }
 

@@ -24,7 +24,7 @@ export function WouldStart({ planned }: { planned: DryRun }) {
 }
 
 function most(planned: DryRun): string {
-  const words = [planned.maxTokens !== null && `${count(planned.maxTokens)} tokens`, planned.maxCostUsd !== null && dollars(planned.maxCostUsd), planned.maxSeconds !== null && span(planned.maxSeconds * 1_000)].filter(Boolean);
+  const words = [planned.maxTokens !== null && `${count(planned.maxTokens)} tokens`, planned.maxTotalTokens !== null && `${count(planned.maxTotalTokens)} total tokens`, planned.maxCostUsd !== null && dollars(planned.maxCostUsd), planned.maxSeconds !== null && span(planned.maxSeconds * 1_000)].filter(Boolean);
   return words.length === 0 ? "nothing bounds what it may use" : `at most ${words.join(" and ")}`;
 }
 
@@ -43,6 +43,7 @@ function One({ run }: { run: PlannedRun }) {
   const { budget } = run;
   const limits = budget === null ? [] : [
     budget.maxTokens !== null && `${count(budget.maxTokens)} tokens`,
+    budget.maxTotalTokens !== null && `${count(budget.maxTotalTokens)} total tokens`,
     budget.maxCostUsd !== null && dollars(budget.maxCostUsd),
     budget.maxRuns !== null && counted(budget.maxRuns, "run"),
     budget.maxSeconds !== null && span(budget.maxSeconds * 1_000),

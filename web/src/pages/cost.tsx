@@ -11,7 +11,7 @@ import { runAt } from "../components/routes";
 import { Said } from "../components/said";
 import { Answered, Empty } from "../components/states";
 import { Ahead } from "../components/when";
-import { count, counted, dollars, NOT_REPORTED, tokens } from "../text/amounts";
+import { cached, count, counted, dollars, NOT_REPORTED } from "../text/amounts";
 
 export default function CostPage() {
   const [days, setDays] = useState(14);
@@ -154,8 +154,7 @@ function Groups({ series, by }: { series: Series; by: string }) {
 }
 
 function tokensOf(sum: SeriesSum) {
-  const known = tokens(sum);
-  return known === null ? <em>{NOT_REPORTED}</em> : count(known);
+  return sum.tokens === null ? <em>{NOT_REPORTED}</em> : <span title={cached(sum)}>{count(sum.tokens)}</span>;
 }
 
 /** Caps of the configuration and of plans. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bytes, count, dollars, tokens } from "./amounts";
+import { bytes, cached, count, dollars } from "./amounts";
 
 test("an amount below a cent is not shown as nothing", () => {
   expect([0, 0.004, 0.31, 1234.5].map(dollars)).toEqual(["$0.00", "<$0.01", "$0.31", "$1,234.50"]);
@@ -10,8 +10,8 @@ test("counts and sizes have one decimal at most", () => {
   expect([23, 2_048, 33_000_000].map(bytes)).toEqual(["23 bytes", "2.0 KiB", "31 MiB"]);
 });
 
-test("tokens that nobody told of are unknown, not 0", () => {
-  expect(tokens(null)).toBeNull();
-  expect(tokens({ tokensIn: null, tokensOut: null })).toBeNull();
-  expect(tokens({ tokensIn: 0, tokensOut: null })).toBe(0);
+test("what came from a cache is told where somebody reported it", () => {
+  expect(cached(null)).toBeUndefined();
+  expect(cached({ tokensCacheRead: null })).toBeUndefined();
+  expect(cached({ tokensCacheRead: 1_200_000 })).toBe("and 1.2M from a cache");
 });

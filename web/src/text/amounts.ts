@@ -34,8 +34,7 @@ export function counted(number: number, noun: string, plural: string = `${noun}s
   return `${number.toLocaleString("en")} ${number === 1 ? noun : plural}`;
 }
 
-/** The tokens that somebody told of, read and written together; null = nobody. */
-export function tokens(usage: { tokensIn: number | null; tokensOut: number | null } | null): number | null {
-  if (usage === null || (usage.tokensIn === null && usage.tokensOut === null)) return null;
-  return (usage.tokensIn ?? 0) + (usage.tokensOut ?? 0);
+/** What came from a provider's cache, for the title of a number of tokens, which is without it. */
+export function cached(usage: { tokensCacheRead: number | null } | null): string | undefined {
+  return usage?.tokensCacheRead ? `and ${count(usage.tokensCacheRead)} from a cache` : undefined;
 }

@@ -46,8 +46,7 @@ def dry_run(
             _planned(each, brought, around, plan, warnings=warnings, new=new, beside=planned)
             for each, brought in zip(receipts, environments, strict=True)
         ],
-        max_tokens=_together(planned, plan, lambda budget: budget.max_tokens),
-        max_cost_usd=_together(planned, plan, lambda budget: budget.max_cost_usd),
+        **{f"max_{each.field}": _together(planned, plan, each.limit) for each in budgets.USED},
         max_seconds=None if plan is None else plan.max_seconds,
     )
 
@@ -131,14 +130,14 @@ def _budget(run: Run) -> wire.PlannedBudget | None:
 
 
 def _together(
-    runs: Sequence[Run], plan: Budget | None, limit_of: Callable[[Budget], N | None]
+    runs: Sequence[Run], plan: Budget | None, limit_of: Callable[[Budget | None], N | None]
 ) -> N | None:
     """What all of them may use; None = something is not bounded, or reports no usage."""
     if not all(run.resolved.abilities.usage for run in runs):
         return None
-    own = [limit_of(run.spec.budget or Budget()) for run in runs]
-    shared = [limit_of(run.resolved.shared_budget or Budget()) for run in runs]
-    known: list[N] = [] if plan is None or (most := limit_of(plan)) is None else [most]
+    own = [limit_of(run.spec.budget) for run in runs]
+    shared = [limit_of(run.resolved.shared_budget) for run in runs]
+    known: list[N] = [] if (most := limit_of(plan)) is None else [most]
     if None not in own:
         known.append(sum(each for each in own if each is not None))
     elif all(mine is not None or ours is not None for mine, ours in zip(own, shared, strict=True)):

@@ -30,10 +30,11 @@ from subagents.domain.rules.retry import retries_after_checks
 from subagents.domain.rules.wait_causes import HELD, WaitCause, WaitKind, is_paused, state_of
 from subagents.domain.run import outcome as domain
 from subagents.domain.run import spending, workspace
-from subagents.domain.run.linked_runs import LinkedRun, Spent
+from subagents.domain.run.linked_runs import LinkedRun
 from subagents.domain.run.outcome import Verdict
-from subagents.domain.run.run import Attempt, Delivery, DeliveryTry, Phase, Report, Run, Usage
+from subagents.domain.run.run import Attempt, Delivery, DeliveryTry, Phase, Report, Run
 from subagents.domain.run.spec import Resolved, RunSpec
+from subagents.domain.run.usage import Spent, Usage
 from subagents.domain.run.values import RunId, announcement_id, attempt_before, attempt_id
 from subagents.domain.text.announcement import announcement_text
 from subagents.engine.runs.queries import Descendants, RunTree

@@ -187,6 +187,7 @@ def _budgets(services: Services) -> list[SharedBudget]:
                 used,
                 key=cap.key,
                 max_tokens=cap.limit.max_tokens,
+                max_total_tokens=cap.limit.max_total_tokens,
                 max_cost_usd=cap.limit.max_cost_usd,
                 cost_unknown_runs=used.cost_unknown,
                 text=shared_caps.text(cap, used),

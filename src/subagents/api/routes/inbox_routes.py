@@ -41,7 +41,8 @@ from subagents.api.wire.usage_answers import RequestHold
 from subagents.api.wire.wire_struct import made
 from subagents.domain.rules.budgets.request_holds import Counted, Need
 from subagents.domain.run import run as domain
-from subagents.domain.run.run import Priority, Report, Run, Usage
+from subagents.domain.run.run import Priority, Report, Run
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import MessageId, RunId
 from subagents.domain.text.announcement import ANSWER_SUFFIX
 from subagents.errors import Elsewhere, Forbidden, SubagentsError

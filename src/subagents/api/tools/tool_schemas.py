@@ -50,11 +50,10 @@ NAMED_WELL: Final = frozenset(
         *("verification.artifacts[].fresh", "verification.artifacts[].minItems", "retryBackoff"),
         *("verification.mustChange", "verification.mustNotChange", "dependencyTimeoutSeconds"),
         *("completionReport", "progressReporting", "verification.artifacts[].requiredKeys"),
-        *("budget.maxTokens", "budget.maxCostUsd", "budget.maxRuns", "budget.maxSeconds"),
     }
 )
 """Spawn parameters whose name and type tell a model enough: their words would only cost it."""
-FOLDED: Final = frozenset({"verification.judge"})
+FOLDED: Final = frozenset({"budget", "verification.judge"})
 """Rarely given: their keys are named in one line, and the decoder knows the rest."""
 ALSO: Final = {
     "task": "required unless batch is given",

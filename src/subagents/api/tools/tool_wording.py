@@ -298,7 +298,9 @@ def usage_parts(found: RunStatus) -> list[str]:
     """Tokens, and dollars when they are known."""
     parts: list[str] = []
     if found.tokens_in is not None or found.tokens_out is not None:
-        parts.append(f"tokens {found.tokens_in or 0} in, {found.tokens_out or 0} out")
+        read = None if found.usage is None else found.usage.tokens_cache_read
+        cached = f" ({read} cached)" if read else ""
+        parts.append(f"tokens {found.tokens_in or 0} in{cached}, {found.tokens_out or 0} out")
     if found.cost_usd is not None:
         unknown = 0 if found.usage is None else found.usage.cost_unknown_runs
         parts.append(cost_bound(found.cost_usd, unknown_runs=unknown))

@@ -133,9 +133,13 @@ class TokenSum(WireStruct, frozen=True, kw_only=True):
     """Tokens of all attempts whose tokens are known."""
 
     input: int | None = None
-    """Read."""
+    """Read, cached ones included."""
     output: int | None = None
     """Written."""
+    cache_read: int | None = None
+    """The part of the input that came from the provider's cache; null = none is known."""
+    cache_write: int | None = None
+    """The part of the input that was put into the cache; null = none is known."""
 
 
 class TrackRecord(WireStruct, frozen=True, kw_only=True):

@@ -174,11 +174,15 @@ class SharedBudget(WireStruct, frozen=True, kw_only=True):
     key: str = ""
     """Where it is configured; of a plan `plan:` and its first run."""
     max_tokens: int | None = None
-    """The limit of tokens, read and written; null = none."""
+    """The limit of uncached tokens, read and written; null = none."""
+    max_total_tokens: int | None = None
+    """The limit with those that come from a cache."""
     max_cost_usd: float | None = None
     """The limit in US dollars; null = none."""
     tokens: int = 0
-    """Tokens used."""
+    """Uncached tokens used."""
+    total_tokens: int = 0
+    """The same with those that came from a cache."""
     cost_usd: float = 0
     """US dollars used, as far as known; a lower bound while `costUnknownRuns` is not 0."""
     cost_unknown_runs: int = 0

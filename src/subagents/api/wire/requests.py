@@ -159,6 +159,8 @@ class PlanLimit(Body, frozen=True):
     """What all runs of a plan, with those below them, may use together."""
 
     max_tokens: Annotated[int, msgspec.Meta(ge=1, le=TOKENS_MAX)] | None = None
+    max_total_tokens: Annotated[int, msgspec.Meta(ge=1, le=TOKENS_MAX)] | None = None
+    """With those that came from a cache."""
     max_cost_usd: Annotated[float, msgspec.Meta(ge=0.000_001, le=COST_USD_MAX)] | None = None
     max_seconds: Annotated[float, msgspec.Meta(ge=0.001, le=TIMEOUT_SECONDS_MAX)] | None = None
     """Counted from the start of the plan; what has not ended by then is cancelled."""
@@ -286,6 +288,8 @@ class HoldBody(Body, frozen=True):
     tokens_in: Tokens | None = None
     """What the attempt used so far."""
     tokens_out: Tokens | None = None
+    tokens_cache_read: Tokens | None = None
+    tokens_cache_write: Tokens | None = None
     cost_usd: Usd | None = None
     lost_tokens: Tokens = 0
     """Used, at most, by requests of the attempt that were never answered."""

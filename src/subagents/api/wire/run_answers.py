@@ -852,7 +852,9 @@ class PlannedBudget(WireStruct, frozen=True, kw_only=True):
     """What a run and everything below it may use; a limit that nothing sets is null."""
 
     max_tokens: int | None = None
-    """Tokens, read and written."""
+    """Uncached tokens, read and written."""
+    max_total_tokens: int | None = None
+    """Tokens with those that come from a cache."""
     max_cost_usd: float | None = None
     """US dollars."""
     max_runs: int | None = None
@@ -924,8 +926,10 @@ class DryRun(WireStruct, frozen=True, kw_only=True):
     runs: list[PlannedRun] = []
     """The runs, in the order in which they were given."""
     max_tokens: int | None = None
-    """How many tokens all of them together, with everything below them, may use; null = nothing
-    bounds them, or some of them report no usage."""
+    """How many uncached tokens all of them together, with everything below them, may use; null =
+    nothing bounds them, or some of them report no usage."""
+    max_total_tokens: int | None = None
+    """The same with those that come from a cache."""
     max_cost_usd: float | None = None
     """The same in US dollars."""
     max_seconds: float | None = None

@@ -6,10 +6,16 @@ from subagents.api.wire.wire_struct import WireStruct
 class Usage(WireStruct, frozen=True, kw_only=True):
     """What the attempts of one run used."""
 
+    tokens: int | None = None
+    """Uncached tokens, read and written: without what was read from the provider's cache."""
     tokens_in: int | None = None
     """Tokens read, cached ones included."""
     tokens_out: int | None = None
     """Tokens written."""
+    tokens_cache_read: int | None = None
+    """The part of the tokens read that came from the provider's cache; null = not reported."""
+    tokens_cache_write: int | None = None
+    """The part of the tokens read that was put into the cache; that counts as uncached."""
     cost_usd: float | None = None
     """US dollars, as the runtime reported them; a lower bound while `costUnknownRuns` is not 0."""
     cost_unknown_runs: int = 0
@@ -42,7 +48,9 @@ class BudgetLeft(WireStruct, frozen=True, kw_only=True):
     """What is not used yet; null = no limit, or its use is not reported."""
 
     tokens: int | None = None
-    """Tokens, read and written together."""
+    """Uncached tokens, read and written together."""
+    total_tokens: int | None = None
+    """Tokens with those that came from a cache."""
     cost_usd: float | None = None
     """US dollars."""
     runs: int | None = None
@@ -66,7 +74,9 @@ class BudgetUse(BudgetState, frozen=True, kw_only=True):
     """A run's own budget; a limit that it does not name is null."""
 
     max_tokens: int | None = None
-    """Tokens read and written by the run and everything below it."""
+    """Uncached tokens read and written by the run and everything below it."""
+    max_total_tokens: int | None = None
+    """The same with those that came from a cache."""
     max_cost_usd: float | None = None
     """US dollars that the run and everything below it may cost."""
     max_runs: int | None = None

@@ -227,8 +227,10 @@ def _starts(run: "PlannedRun") -> str:
 
 def _most(found: "run_answers.DryRun") -> str:
     tokens, cost, seconds = found.max_tokens, found.max_cost_usd, found.max_seconds
+    total = found.max_total_tokens
     words = [
         *([] if tokens is None else [f"{tokens:,} tokens"]),
+        *([] if total is None else [f"{total:,} total tokens"]),
         *([] if cost is None else [money(cost)]),
         *([] if seconds is None else [duration(round(seconds * 1000))]),
     ]

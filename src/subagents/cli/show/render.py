@@ -267,9 +267,10 @@ def checks_text(verification: "Verification") -> str:
 def usage_text(usage: "Usage") -> str:
     """Tokens and cost, as far as they are known; of several runs how many, and who did not say."""
     parts: list[str] = []
-    if usage.tokens_in is not None or usage.tokens_out is not None:
-        total = (usage.tokens_in or 0) + (usage.tokens_out or 0)
-        parts.append(f"{compact(total)} tokens")
+    if usage.tokens is not None:
+        parts.append(f"{compact(usage.tokens)} tokens")
+    if usage.tokens_cache_read:
+        parts.append(f"{compact(usage.tokens_cache_read)} cached")
     if usage.cost_usd is not None:
         parts.append(cost_bound(usage.cost_usd, unknown_runs=usage.cost_unknown_runs))
     text = ", ".join(parts)

@@ -44,6 +44,8 @@ COLUMNS: Final[Mapping[str, Callable[[RunRow], object]]] = {
     "task": lambda row: row.task,
     "tookMs": lambda row: row.took_ms,
     "runStatus": lambda row: row.run_status,
+    "tokensCacheRead": lambda row: None if row.usage is None else row.usage.tokens_cache_read,
+    "tokensCacheWrite": lambda row: None if row.usage is None else row.usage.tokens_cache_write,
 }
 """The columns of a table for other programs; what is not known is empty."""
 
@@ -111,7 +113,7 @@ class Group(msgspec.Struct, kw_only=True, rename="camel"):
             self.failed += 1
         self.seconds += (_took_ms(row) or 0) / 1000
         if row.usage is not None:
-            self.tokens += (row.usage.tokens_in or 0) + (row.usage.tokens_out or 0)
+            self.tokens += row.usage.tokens or 0
             self.cost_usd += row.usage.cost_usd or 0.0
             self.cost_unknown_runs += row.usage.cost_unknown_runs
 

@@ -57,9 +57,7 @@ class Frame:
 
     def cells(self, row: "RunStatus", now_ms: float) -> list[str]:
         """One row of the table, under ``HEADERS``."""
-        tokens = None
-        if row.tokens_in is not None or row.tokens_out is not None:
-            tokens = (row.tokens_in or 0) + (row.tokens_out or 0)
+        tokens = None if row.usage is None else row.usage.tokens
         children = ""
         if row.children_total:
             children = f"{row.children_total - row.children_active}/{row.children_total}"

@@ -20,6 +20,10 @@ class Tokens(Value, frozen=True):
 
     input: int | None
     output: int | None
+    cache_read: int | None = None
+    """The part of ``input`` that came from a cache."""
+    cache_write: int | None = None
+    """The part of ``input`` that was put into one."""
 
 
 class Rate(Value, frozen=True):

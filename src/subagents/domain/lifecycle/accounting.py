@@ -12,7 +12,8 @@ from subagents.domain.rules.evidence import most
 from subagents.domain.run import spending
 from subagents.domain.run.effects import Raise, StopChildren, TellSpent, Transition
 from subagents.domain.run.events import ChildSpent, Event, RequestHeld, TimerFired
-from subagents.domain.run.run import SETTLED, BudgetStop, Hold, Run, Usage
+from subagents.domain.run.run import SETTLED, BudgetStop, Hold, Run
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import replace
 
 Stop: TypeAlias = Callable[[Run, BudgetStop, int], Transition]

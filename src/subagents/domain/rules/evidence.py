@@ -10,7 +10,8 @@ looks only at the merged evidence, so their order cannot matter. Rules, stronges
 4. No exit evidence and the lease over: lost.
 """
 
-from typing import Final, TypeVar
+from operator import add
+from typing import Final
 
 from subagents.domain.rules.tool_kinds import REPORT_TOOL
 from subagents.domain.run.outcome import OK, Outcome, Reason, Status
@@ -23,7 +24,6 @@ from subagents.domain.run.run import (
     Reported,
     ReportStatus,
     StopCause,
-    Usage,
 )
 from subagents.domain.run.signals import (
     Exited,
@@ -38,12 +38,11 @@ from subagents.domain.run.signals import (
     UsageSeen,
     Vanished,
 )
+from subagents.domain.run.usage import Usage, merged
 from subagents.domain.run.values import replace
 from subagents.domain.text.announcement import NO_REPLY
 from subagents.domain.text.report_text import Unreadable, find_report
 from subagents.text import signal_name
-
-N = TypeVar("N", int, float)
 
 SETTLE_MS: Final = 2_000
 """How long after the exit a stream's final result still counts when the stream was not drained."""
@@ -118,29 +117,19 @@ def _adds_nothing(attempt: Attempt, seen: ResultSeen) -> bool:
 
 def most(known: Usage, seen: Usage) -> Usage:
     """Totals only grow: an older one that comes late takes nothing back."""
-    return Usage(
-        tokens_in=_larger(known.tokens_in, seen.tokens_in),
-        tokens_out=_larger(known.tokens_out, seen.tokens_out),
-        cost_usd=_larger(known.cost_usd, seen.cost_usd),
-    )
-
-
-def _larger(known: N | None, seen: N | None) -> N | None:
-    if known is None or seen is None:
-        return seen if known is None else known
-    return max(known, seen)
+    usage = merged(known, seen, max)
+    if (read := usage.tokens_cache_read) is None or read <= (usage.tokens_in or 0):
+        return usage
+    # A part cannot be more than the whole: what others used would count for less.
+    return replace(usage, tokens_cache_read=usage.tokens_in or 0)
 
 
 def added(known: Usage | None, more: Usage | None) -> Usage | None:
     """Both together; a cost that is not known for one is not known at all."""
     if known is None or more is None:
         return known or more
-    costs = (known.cost_usd, more.cost_usd)
-    return Usage(
-        tokens_in=(known.tokens_in or 0) + (more.tokens_in or 0),
-        tokens_out=(known.tokens_out or 0) + (more.tokens_out or 0),
-        cost_usd=None if None in costs else sum(each or 0 for each in costs),
-    )
+    both = merged(known, more, add)
+    return replace(both, cost_usd=None) if None in {known.cost_usd, more.cost_usd} else both
 
 
 def _tool_seen(attempt: Attempt, name: str) -> Attempt:

@@ -13,9 +13,9 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from subagents.domain.run.alert import Alert
-from subagents.domain.run.linked_runs import Committed, Spent
 from subagents.domain.run.outcome import Outcome, Verification
 from subagents.domain.run.run import BudgetStop, Message, Run
+from subagents.domain.run.usage import Committed, Spent
 from subagents.domain.run.values import MessageId, RunId, SessionKey, Value, decoded
 
 

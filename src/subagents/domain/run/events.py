@@ -11,19 +11,12 @@ import msgspec
 
 from subagents.domain.run.alert import Alert
 from subagents.domain.run.baseline import Baseline
-from subagents.domain.run.linked_runs import Child, Committed, Dependency, Spent
+from subagents.domain.run.linked_runs import Child, Dependency
 from subagents.domain.run.outcome import Check, DeliveryPath, Outcome, Verification
-from subagents.domain.run.run import (
-    Answer,
-    BudgetStop,
-    Continues,
-    DeliveryTry,
-    Priority,
-    Request,
-    Usage,
-)
+from subagents.domain.run.run import Answer, BudgetStop, Continues, DeliveryTry, Priority, Request
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Resolved, RunSpec
+from subagents.domain.run.usage import Committed, Spent, Usage
 from subagents.domain.run.values import RunId, SessionKey, Value, decoded
 from subagents.domain.run.workspace import Worktree
 

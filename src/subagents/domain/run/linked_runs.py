@@ -13,6 +13,7 @@ from typing import Final, Generic, NamedTuple, Self, TypeVar, overload
 import msgspec
 
 from subagents.domain.run.outcome import Outcome
+from subagents.domain.run.usage import Committed, Spent
 from subagents.domain.run.values import RunId, Value, replace
 
 CHUNK: Final = 128
@@ -22,28 +23,7 @@ UNIT: Final = 1 << 1074
 """Amounts are added up as whole numbers of the smallest float's, so that no sum is rounded on the
 way: it is the same in whatever order its parts came, changed and were read from the disk."""
 
-
-class Spent(Value, frozen=True):
-    """What a run and everything below it used so far; None = it was not reported, never 0."""
-
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    cost_usd: float | None = None
-    runs: int = 1
-    """The run itself and every run below it, also those that are over."""
-    cost_unknown_runs: int = 0
-    """How many of ``runs`` have an ended attempt of unknown cost, which ``cost_usd`` lacks."""
-
-
-class Committed(Value, frozen=True):
-    """The most a run and everything below it may still come to, as far as it was promised.
-
-    Never less than ``Spent``: what was used, and what active runs below have reserved for them.
-    """
-
-    tokens: int = 0
-    cost_usd: float = 0
-    runs: int = 1
+_TOKENS: Final = ("tokens_in", "tokens_out", "tokens_cache_read", "tokens_cache_write")
 
 
 class LinkedRun(Value, frozen=True):
@@ -190,12 +170,17 @@ class Sums(NamedTuple):
     tokens_in_known: int = 0
     tokens_out: int = 0
     tokens_out_known: int = 0
+    tokens_cache_read: int = 0
+    tokens_cache_read_known: int = 0
+    tokens_cache_write: int = 0
+    tokens_cache_write_known: int = 0
     cost: int = 0
     """The cost in ``UNIT``, as is ``most_cost``."""
     cost_known: int = 0
     runs: int = 0
     cost_unknown_runs: int = 0
     most_tokens: int = 0
+    most_total_tokens: int = 0
     most_cost: int = 0
     most_runs: int = 0
 
@@ -203,19 +188,12 @@ class Sums(NamedTuple):
     def of(cls, child: Child) -> "Sums":
         """The sums of one child alone."""
         used, most = child.spent, child.committed
-        return cls(
-            used.tokens_in or 0,
-            used.tokens_in is not None,
-            used.tokens_out or 0,
-            used.tokens_out is not None,
-            _exact(used.cost_usd or 0.0),
-            used.cost_usd is not None,
-            used.runs,
-            used.cost_unknown_runs,
-            most.tokens,
-            _exact(most.cost_usd),
-            most.runs,
-        )
+        tokens = [getattr(used, name) for name in _TOKENS]
+        parts = [part for each in tokens for part in (each or 0, each is not None)]
+        parts += [_exact(used.cost_usd or 0.0), used.cost_usd is not None]
+        parts += [used.runs, used.cost_unknown_runs]
+        parts += [most.tokens, most.total_tokens, _exact(most.cost_usd), most.runs]
+        return cls._make(parts)
 
     def plus(self, more: "Sums") -> "Sums":
         """These and those of others."""
@@ -229,8 +207,10 @@ class Sums(NamedTuple):
     def spent(self) -> Spent:
         """What all of them used; an amount that none of them knows is None."""
         return Spent(
-            tokens_in=self.tokens_in if self.tokens_in_known else None,
-            tokens_out=self.tokens_out if self.tokens_out_known else None,
+            **{
+                name: getattr(self, name) if getattr(self, f"{name}_known") else None
+                for name in _TOKENS
+            },
             cost_usd=self.cost / UNIT if self.cost_known else None,
             runs=self.runs,
             cost_unknown_runs=self.cost_unknown_runs,
@@ -240,7 +220,10 @@ class Sums(NamedTuple):
     def committed(self) -> Committed:
         """The most that all of them may come to."""
         return Committed(
-            tokens=self.most_tokens, cost_usd=self.most_cost / UNIT, runs=self.most_runs
+            tokens=self.most_tokens,
+            total_tokens=self.most_total_tokens,
+            cost_usd=self.most_cost / UNIT,
+            runs=self.most_runs,
         )
 
 

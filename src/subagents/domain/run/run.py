@@ -17,6 +17,7 @@ from subagents.domain.run.outcome import (
 )
 from subagents.domain.run.parameter import about
 from subagents.domain.run.spec import Resolved, RunSpec
+from subagents.domain.run.usage import Amounts, Usage
 from subagents.domain.run.values import AttemptId, MessageId, RequestId, RunId, SessionKey, Value
 from subagents.domain.run.workspace import PlacedTree, Remains
 
@@ -46,32 +47,13 @@ SETTLED: Final = OVER | {Phase.ANNOUNCING, Phase.ANNOUNCE_DEFERRED, Phase.CLEANU
 HOLDS_SLOT: Final = frozenset({Phase.SPAWNING, Phase.RUNNING})
 
 
-class Usage(Value, frozen=True):
-    """What was used of a model; None = unknown, never 0."""
-
-    # A 0 would say that work was free, and a budget would let through what was never counted.
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    cost_usd: float | None = None
-
-
-class Reserve(Value, frozen=True):
+class Reserve(Amounts, frozen=True, kw_only=True):
     """What the holder of a budget must bear of what was used below it, once all of that is stopped.
 
     What calls that were under way then still add does not count against its own report.
     """
 
     at_ms: int
-    tokens: int = 0
-    """Used below the holder."""
-    cost_usd: float = 0
-
-
-class Leap(Value, frozen=True):
-    """By how much one report of usage grew what a run and everything below it used."""
-
-    tokens: int = 0
-    cost_usd: float = 0
 
 
 class BudgetStop(Value, frozen=True):
@@ -599,7 +581,7 @@ class BudgetState(Value, frozen=True):
 
     mark: float = 0
     """The highest alert threshold passed: percent of its budget, or US dollars without one."""
-    leap: Leap | None = None
+    leap: Amounts | None = None
     """The report with which more than its limit was used."""
     reserve: Reserve | None = None
     """Only what is kept for its own report is left of its budget."""

@@ -6,7 +6,8 @@ adapter that reads its stream again after a crash repeats the same keys and noth
 
 from typing import TypeAlias
 
-from subagents.domain.run.run import Exit, Progress, Report, ResultFile, Usage
+from subagents.domain.run.run import Exit, Progress, Report, ResultFile
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import Value
 from subagents.domain.run.workspace import Remains
 

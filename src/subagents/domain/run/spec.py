@@ -132,7 +132,8 @@ class Artifact(Value, frozen=True, forbid_unknown_fields=True):
 class Budget(Value, frozen=True, forbid_unknown_fields=True):
     """Caps the run and all its descendants together, attempts and retries included."""
 
-    max_tokens: Annotated[int | None, number("Tokens, with all below it", 1, TOKENS_MAX)] = None
+    max_tokens: Annotated[int | None, number("Uncached, with all below it", 1, TOKENS_MAX)] = None
+    max_total_tokens: Annotated[int | None, number("Cached ones included", 1, TOKENS_MAX)] = None
     max_cost_usd: Annotated[
         float | None, number("Cost, with all below it", 0.000_001, COST_USD_MAX, unit="USD")
     ] = None

@@ -4,44 +4,35 @@ A run's children tell their totals in the same commit that changed them (``TellS
 sums of one run are those of its whole subtree, without looking at any other run.
 """
 
-from collections.abc import Iterable
-from typing import NamedTuple, TypeVar
+from functools import reduce
+from operator import add
 
-from subagents.domain.run.linked_runs import Committed, Spent
-from subagents.domain.run.run import Attempt, Run, Usage
+from msgspec.structs import asdict
 
-N = TypeVar("N", int, float)
+from subagents.domain.run.run import Attempt, Run
+from subagents.domain.run.usage import Amounts, Committed, Spent, Usage, amounts, merged
 
 
 def total_usage(run: Run) -> Usage:
     """The sum over the attempts; a field that was never reported stays None: unknown."""
     known = [attempt.usage for attempt in run.attempts if attempt.usage is not None]
-    if len(known) <= 1:
-        return known[0] if known else Usage()
-    return Usage(
-        tokens_in=_total(usage.tokens_in for usage in known),
-        tokens_out=_total(usage.tokens_out for usage in known),
-        cost_usd=_total(usage.cost_usd for usage in known),
-    )
+    return reduce(lambda one, more: merged(one, more, add), known) if known else Usage()
 
 
-class Held(NamedTuple):
-    """What the request under way may use, with what lost ones may have used."""
+def held(run: Run) -> Amounts:
+    """What the newest attempt keeps free for its request; over with its answer or the attempt.
 
-    tokens: int = 0
-    cost_usd: float = 0
-
-
-def held(run: Run) -> Held:
-    """What the newest attempt keeps free for its request; over with its answer or the attempt."""
+    With what lost ones may have used. Nobody knows before what will come from a cache.
+    """
     attempt = run.attempts[-1] if run.attempts else None
     if attempt is None or attempt.hold is None or attempt.outcome is not None:
-        return Held()
+        return Amounts()
     hold = attempt.hold
+    tokens, cost_usd = hold.lost_tokens, hold.lost_cost_usd
     # Any new usage means that the request was answered: there is one at a time.
-    if attempt.usage is not None and attempt.usage != hold.since:
-        return Held(hold.lost_tokens, hold.lost_cost_usd)
-    return Held(hold.tokens + hold.lost_tokens, hold.cost_usd + hold.lost_cost_usd)
+    if attempt.usage is None or attempt.usage == hold.since:
+        tokens, cost_usd = tokens + hold.tokens, cost_usd + hold.cost_usd
+    return Amounts(tokens=tokens, total_tokens=tokens, cost_usd=cost_usd)
 
 
 def is_cost_unknown(run: Run) -> bool:
@@ -57,12 +48,9 @@ def is_cost_missing(attempt: Attempt) -> bool:
 
 def spent(run: Run) -> Spent:
     """What the run and everything below it used so far."""
-    own = total_usage(run)
     below = run.children.spent
     return Spent(
-        tokens_in=_plus(own.tokens_in, below.tokens_in),
-        tokens_out=_plus(own.tokens_out, below.tokens_out),
-        cost_usd=_plus(own.cost_usd, below.cost_usd),
+        **asdict(merged(total_usage(run), below, add)),
         runs=1 + below.runs,
         cost_unknown_runs=is_cost_unknown(run) + below.cost_unknown_runs,
     )
@@ -70,13 +58,9 @@ def spent(run: Run) -> Spent:
 
 def promised(run: Run) -> Committed:
     """What is gone of the run's budget: its own use and hold, and what its children may come to."""
-    own, holds = total_usage(run), held(run)
     below = run.children.committed
-    return Committed(
-        tokens=(tokens(own) or 0) + holds.tokens + below.tokens,
-        cost_usd=(own.cost_usd or 0) + holds.cost_usd + below.cost_usd,
-        runs=1 + below.runs,
-    )
+    own = amounts(lambda used, hold, more: used + hold + more, total_usage(run), held(run), below)
+    return Committed(**own, runs=1 + below.runs)
 
 
 def committed(run: Run) -> Committed:
@@ -84,26 +68,5 @@ def committed(run: Run) -> Committed:
     found, budget = promised(run), run.spec.budget
     if budget is None or run.is_settled:
         return found
-    return Committed(
-        tokens=max(found.tokens, budget.max_tokens or 0),
-        cost_usd=max(found.cost_usd, budget.max_cost_usd or 0),
-        runs=max(found.runs, budget.max_runs or 0),
-    )
-
-
-def tokens(used: Usage | Spent) -> int | None:
-    """Input and output together; None when neither was reported."""
-    if used.tokens_in is None and used.tokens_out is None:
-        return None
-    return (used.tokens_in or 0) + (used.tokens_out or 0)
-
-
-def _plus(one: N | None, other: N | None) -> N | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one + other
-
-
-def _total(values: Iterable[N | None]) -> N | None:
-    present = [value for value in values if value is not None]
-    return sum(present) if present else None
+    limits = {name: getattr(budget, f"max_{name}") or 0 for name in Committed.__struct_fields__}
+    return Committed(**{name: max(getattr(found, name), most) for name, most in limits.items()})

@@ -178,10 +178,11 @@ def stats_line(run: Run) -> str:
     started = run.times.started_at_ms or run.times.created_at_ms
     parts = [f"runtime {duration((run.ended_at_ms or started) - started)}"]
     usage = spending.total_usage(run)
-    if usage.tokens_in is not None or usage.tokens_out is not None:
-        tokens_in, tokens_out = usage.tokens_in or 0, usage.tokens_out or 0
-        total = compact(tokens_in + tokens_out)
-        parts.append(f"tokens {total} (in {compact(tokens_in)} / out {compact(tokens_out)})")
+    if usage.tokens is not None:
+        tokens_out, read = usage.tokens_out or 0, usage.tokens_cache_read
+        amounts = f"in {compact(max(usage.tokens - tokens_out, 0))} / out {compact(tokens_out)}"
+        cached = f" / cached {compact(read)}" if read else ""
+        parts.append(f"tokens {compact(usage.tokens)} ({amounts}{cached})")
     if run.children and (below := _subtree(run)):
         parts.append(below)
     if len(run.attempts) > 1:
@@ -199,9 +200,8 @@ def stats_line(run: Run) -> str:
 def _subtree(run: Run) -> str:
     """``all 4 runs: tokens 50k, $1.20``: what it cost is more than what its own agent used."""
     used = spending.spent(run)
-    tokens = spending.tokens(used)
     known = [
-        f"tokens {compact(tokens)}" if tokens is not None else "",
+        f"tokens {compact(used.tokens)}" if used.tokens is not None else "",
         cost_bound(used.cost_usd, unknown_runs=used.cost_unknown_runs, runs=used.runs)
         if used.cost_usd is not None
         else "",

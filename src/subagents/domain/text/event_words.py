@@ -8,8 +8,7 @@ stream says most things itself); and its name as a moment of a span, where a tra
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, Protocol, TypeVar, assert_never
 
-from subagents.domain.run import effects, events, signals, spending
-from subagents.domain.run.linked_runs import Spent
+from subagents.domain.run import effects, events, signals
 from subagents.domain.run.outcome import (
     DeferReason,
     Deferred,
@@ -26,6 +25,7 @@ from subagents.domain.run.outcome import (
     failures_text,
 )
 from subagents.domain.run.run import Decision, Exit, Run
+from subagents.domain.run.usage import Spent
 from subagents.domain.run.values import RunId
 from subagents.domain.run.worker_output import LineType, OutputItem
 from subagents.domain.run.workspace import summary
@@ -665,10 +665,9 @@ def _who(child_id: RunId, run: Run) -> str:
 
 
 def _spent(used: Spent) -> str:
-    tokens = spending.tokens(used)
     parts = [
         counted(used.runs, "run"),
-        f"{compact(tokens)} tokens" if tokens is not None else "",
+        f"{compact(used.tokens)} tokens" if used.tokens is not None else "",
         cost_bound(used.cost_usd, unknown_runs=used.cost_unknown_runs, runs=used.runs)
         if used.cost_usd is not None
         else "",

@@ -144,6 +144,7 @@ def _limits(run: Run) -> list[str]:
 def _amounts(budget: Budget) -> str:
     amounts = [
         f"{budget.max_tokens} tokens" if budget.max_tokens is not None else "",
+        f"{total} total tokens" if (total := budget.max_total_tokens) else "",
         f"${budget.max_cost_usd:g}" if budget.max_cost_usd is not None else "",
         f"{budget.max_runs} runs" if budget.max_runs is not None else "",
         duration(round(budget.max_seconds * 1000)) if budget.max_seconds is not None else "",

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from subagents.domain.alerts.detectors import Watch
-from subagents.domain.run.run import Run, Usage
+from subagents.domain.run.run import Run
 from subagents.domain.run.spending import total_usage
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import LineType
 from subagents.domain.text.announcement import ending
@@ -143,6 +144,8 @@ def cost(usage: Usage) -> str:
         for count, way in ((usage.tokens_in, "in"), (usage.tokens_out, "out"))
         if count is not None
     ]
+    if usage.tokens_cache_read:
+        parts.insert(1, f"{usage.tokens_cache_read:,} of them cached")
     if usage.cost_usd is not None:
         parts.append(money(usage.cost_usd))
     return ", ".join(parts) or "unknown (its runtime reported no usage)"

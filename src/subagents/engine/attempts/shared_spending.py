@@ -19,11 +19,13 @@ from typing import Final, NamedTuple
 
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.rules.budgets import shared_caps
+from subagents.domain.rules.budgets.budgets import COST
 from subagents.domain.rules.budgets.request_holds import Cap, Counted, Need
 from subagents.domain.rules.budgets.shared_caps import NOTHING, SharedCap, Used
 from subagents.domain.run.events import BudgetExhausted
 from subagents.domain.run.run import BudgetStop, Phase, Run
 from subagents.domain.run.spec import PlanBudget, Resolved, RunSpec
+from subagents.domain.run.usage import Amounts
 from subagents.domain.run.values import AttemptId, RunId, replace
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
@@ -130,7 +132,13 @@ class SharedSpending:
         if share is None:
             return own.plus((self._before or {}).get(cap.key, NOTHING))
         return own.plus(
-            Used(*share.others_used, *share.others_held, cost_unknown=share.others_cost_unknown)
+            Used(
+                tokens=share.others_used.tokens,
+                cost_usd=share.others_used.usd,
+                held_tokens=share.others_held.tokens,
+                held_usd=share.others_held.usd,
+                cost_unknown=share.others_cost_unknown,
+            )
         )
 
     async def load(self) -> None:
@@ -305,17 +313,17 @@ class SharedSpending:
         found = next((each for each in self._configured if each.key == cap.key), None)
         if found is None:
             return cap
-        at = 0 if cap.is_tokens else 1
-        kept = self._kept.get(cap.key, Amount())[at]
+        given = self._kept.get(cap.key, Amount())
+        kept = given.usd if cap.dimension is COST else given.tokens
         own, total = self._used.get(cap.key, NOTHING), self._sum(found)
-        spent = total.minus(own)[at]
+        spent = cap.dimension.of(total.minus(own))
         return cap._replace(gone=cap.gone + cap.limit - kept, spent=cap.spent + spent)
 
-    def is_ended_by(self, run: Run, tokens: int, cost_usd: float) -> bool:
+    def is_ended_by(self, run: Run, more: Amounts) -> bool:
         """Whether so much more use of the run spends a cap that is not spent yet."""
-        more = Used(tokens=tokens, cost_usd=cost_usd)
+        used = Used(more.tokens, more.total_tokens, more.cost_usd)
         return any(
-            cap.key not in self._spent and shared_caps.is_spent(cap, self._sum(cap).plus(more))
+            cap.key not in self._spent and shared_caps.is_spent(cap, self._sum(cap).plus(used))
             for cap in self._caps_of(run.spec, run.resolved)
         )
 
@@ -361,7 +369,7 @@ class SharedSpending:
         for cap in caps:
             own = self._used.get(cap.key, NOTHING)
             tokens, usd = needs.get(cap.key, Amount())
-            if cap.is_tokens:
+            if cap.dimension is not COST:
                 # The request takes the place of what the run holds now, so ``gone`` may be less.
                 ahead = int(cap.gone) - own.tokens - own.held_tokens
                 tokens = max(need.input_tokens + need.output_tokens + ahead, 0)

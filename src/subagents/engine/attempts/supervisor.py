@@ -10,12 +10,12 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import sub
 from typing import Final
 
 from subagents.domain.rules.budgets import budgets
-from subagents.domain.run import spending
 from subagents.domain.run.events import AttemptTakenOver, LeaseExpired, SignalReceived
-from subagents.domain.run.run import HOLDS_SLOT, Phase, Run, Usage
+from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
 from subagents.domain.run.signals import (
     TERMINAL,
     ProgressSeen,
@@ -25,6 +25,7 @@ from subagents.domain.run.signals import (
     UsageSeen,
     Vanished,
 )
+from subagents.domain.run.usage import Amounts, Usage, amounts
 from subagents.domain.run.values import AttemptId, RunId, attempt_id
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.attempts.launch import ref_of
@@ -318,13 +319,11 @@ class Supervisor:
         if live is None or live.budget.stop is not None or not live.attempts:
             return False
         known = live.attempt.usage or Usage()
-        more = (spending.tokens(seen.usage) or 0) - (spending.tokens(known) or 0)
-        more_usd = (seen.usage.cost_usd or 0) - (known.cost_usd or 0)
+        more = Amounts(**amounts(sub, seen.usage, known))
         holders = (live, *ancestors(self._ledger.live, live))
         return any(
-            budgets.is_ended_by(holder, more, more_usd, by_holder=holder is live)
-            for holder in holders
-        ) or self._shared_spending.is_ended_by(live, more, more_usd)
+            budgets.is_ended_by(holder, more, by_holder=holder is live) for holder in holders
+        ) or self._shared_spending.is_ended_by(live, more)
 
     def _flush(self, run: Run, watched: _Watched) -> None:
         held, watched.held = watched.held, {}

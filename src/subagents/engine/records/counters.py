@@ -17,7 +17,8 @@ from subagents.domain.run.events import (
     VerificationFinished,
 )
 from subagents.domain.run.outcome import Deferred, Delivered, DeliveryOutcome, Skipped
-from subagents.domain.run.run import SETTLED, Conclusion, Phase, Run, Usage
+from subagents.domain.run.run import SETTLED, Conclusion, Phase, Run
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import RunId
 from subagents.engine.kernel.ledger import Ledger
 from subagents.engine.kernel.live_runs import Failure

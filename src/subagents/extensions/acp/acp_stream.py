@@ -8,14 +8,15 @@ Nothing here raises, whatever the update holds: what is of the wrong type is tak
 an unknown update is named to the reader, once a turn.
 """
 
+import operator
 import re
 from collections.abc import Mapping
 from typing import Final
 
 from msgspec import field
 
-from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import Signal, ToolSeen, UsageSeen
+from subagents.domain.run.usage import Usage, merged
 from subagents.domain.run.values import Value, replace
 from subagents.domain.run.worker_output import (
     ApiError,
@@ -181,11 +182,8 @@ def call_of(stream: AcpStream, update: Mapping[str, object]) -> AcpCall:
 
 def add(usage: Usage, more: Usage) -> Usage:
     """The sum; what neither knows stays unknown."""
-    return Usage(
-        tokens_in=_sum(usage.tokens_in, more.tokens_in),
-        tokens_out=_sum(usage.tokens_out, more.tokens_out),
-        cost_usd=usage.cost_usd if more.cost_usd is None else more.cost_usd,
-    )
+    cost_usd = usage.cost_usd if more.cost_usd is None else more.cost_usd
+    return replace(merged(usage, more, operator.add), cost_usd=cost_usd)
 
 
 def tokens_of(found: object) -> Usage | None:
@@ -200,12 +198,17 @@ def tokens_of(found: object) -> Usage | None:
     tokens_out = as_count(found.get("outputTokens", value_at(found, "output_tokens")))
     if tokens_in is None or tokens_out is None:
         return None
-    cached = (count_at(found, "cachedReadTokens") or 0) + (
-        count_at(found, "cachedWriteTokens") or 0
-    )
-    if (count_at(found, "totalTokens") or 0) >= tokens_in + cached + tokens_out:
+    read, written = count_at(found, "cachedReadTokens"), count_at(found, "cachedWriteTokens")
+    cached = (read or 0) + (written or 0)
+    total = count_at(found, "totalTokens") or 0
+    if cached > tokens_in or total >= tokens_in + cached + tokens_out:
         tokens_in += cached
-    return Usage(tokens_in=tokens_in, tokens_out=tokens_out)
+    return Usage(
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        tokens_cache_read=read,
+        tokens_cache_write=written,
+    )
 
 
 def _chunk(stream: AcpStream, update: Mapping[str, object], speaking: str) -> StreamStep:
@@ -364,12 +367,6 @@ def _usage(stream: AcpStream, update: Mapping[str, object]) -> StreamStep:
     usage = replace(stream.usage, cost_usd=float(cost))
     signals = (UsageSeen(key="", usage=usage),)
     return StreamStep(stream=replace(stream, usage=usage), output=output, signals=signals)
-
-
-def _sum(one: int | None, other: int | None) -> int | None:
-    if one is None or other is None:
-        return one if other is None else other
-    return one + other
 
 
 # -- tool calls -----------------------------------------------------------------------------------

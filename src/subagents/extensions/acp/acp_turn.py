@@ -17,13 +17,13 @@ from typing import Final, TypeAlias
 import msgspec
 
 from subagents.domain.rules.tool_kinds import ToolScope
-from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import (
     ResultSeen,
     SessionSeen,
     Signal,
     UsageSeen,
 )
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import Value, replace
 from subagents.domain.run.worker_output import ApiError, LineType, OutputItem
 from subagents.extensions.acp import acp_failures, acp_session, acp_stream

@@ -7,8 +7,8 @@ from typing import Final, TypeAlias
 import msgspec
 
 from subagents.domain.rules.evidence import added
-from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import ResultSeen, UsageSeen
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import Value, replace
 from subagents.domain.run.worker_output import OutputItem, ToolUse
 from subagents.extensions.claude.claude_stream import Spending

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from subagents.domain.run.run import Usage
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import Value
 from subagents.domain.run.worker_output import ApiError, ContextUse
 from subagents.extensions.conversation.json_fields import count_at, table_at, text_at, texts_at
@@ -109,21 +109,33 @@ class Spending(Value, frozen=True):
 
     tokens_in: int = 0
     tokens_out: int = 0
-    open: dict[str, tuple[str, int, int]] = {}
-    """An agent ("" = itself) → its newest message, and what is counted of it already."""
+    tokens_cache_read: int = 0
+    tokens_cache_write: int = 0
+    open: dict[str, tuple[str | int, ...]] = {}
+    """An agent ("" = itself) → its newest message, and what is counted of it already: tokens in
+    and out, read from the cache and written to it (the last two not where 0.1 wrote it down)."""
+
+    @property
+    def usage(self) -> Usage:
+        return Usage(**{name: getattr(self, name) for name in _COUNTED})
+
+
+_COUNTED: Final = ("tokens_in", "tokens_out", "tokens_cache_read", "tokens_cache_write")
 
 
 def spent(known: Spending, agent: str, message: Event) -> Spending:
     """With one more ``assistant`` event; the blocks of a message repeat its usage."""
     usage, name = table_at(message, "usage"), text_at(message, "id")
-    seen_in, seen_out = _input(usage), count_at(usage, "output_tokens") or 0
-    before = known.open.get(agent)
-    counted_in, counted_out = before[1:] if before is not None and before[0] == name else (0, 0)
-    now = (name, max(seen_in, counted_in), max(seen_out, counted_out))
+    keys = ("output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    seen = (_input(usage), *(count_at(usage, key) or 0 for key in keys))
+    before = known.open.get(agent, ("",))
+    counted = [int(each) for each in before[1:]] if before[0] == name else []
+    counted += [0] * (len(_COUNTED) - len(counted))
+    now = list(map(max, seen, counted))
+    more = zip(_COUNTED, now, counted, strict=True)
     return Spending(
-        tokens_in=known.tokens_in + now[1] - counted_in,
-        tokens_out=known.tokens_out + now[2] - counted_out,
-        open={**known.open, agent: now},
+        **{field: getattr(known, field) + new - old for field, new, old in more},
+        open={**known.open, agent: (name, *now)},
     )
 
 
@@ -145,15 +157,20 @@ def total(models: Event) -> Usage | None:
     each = [found for found in models.values() if isinstance(found, dict)]
     if not each:
         return None
-    tokens_in = sum(
-        count_at(one, key) or 0
-        for one in each
-        for key in ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
+    plain, read, written, tokens_out = (
+        sum(count_at(one, key) or 0 for one in each)
+        for key in (
+            "inputTokens",
+            "cacheReadInputTokens",
+            "cacheCreationInputTokens",
+            "outputTokens",
+        )
     )
-    tokens_out = sum(count_at(one, "outputTokens") or 0 for one in each)
     return Usage(
-        tokens_in=min(tokens_in, COUNT_MAX),
+        tokens_in=min(plain + read + written, COUNT_MAX),
         tokens_out=min(tokens_out, COUNT_MAX),
+        tokens_cache_read=min(read, COUNT_MAX),
+        tokens_cache_write=min(written, COUNT_MAX),
         cost_usd=_cost(each),
     )
 

@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from subagents.domain.rules.evidence import added
-from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import SessionSeen, Signal, ToolSeen
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import ApiError, LineType, OutputItem, ToolUse
@@ -344,8 +343,7 @@ def _assistant(state: ClaudeState, event: Event, now_ms: int | None) -> ClaudeSt
         context = context_of(message)
         output += [] if context is None else [OutputItem(type=LineType.SYSTEM, context=context)]
     if state.spending != before:
-        usage = Usage(tokens_in=state.spending.tokens_in, tokens_out=state.spending.tokens_out)
-        signals.append(usage_signal(state, usage))
+        signals.append(usage_signal(state, state.spending.usage))
     begun_ms = at_ms(event) or now_ms
     for block in tables_at(message, "content"):
         state, piece = _block(state, block, agent=agent, begun_ms=begun_ms)

@@ -5,13 +5,13 @@ from typing import Final, TypeAlias
 
 from subagents.domain.rules.evidence import added
 from subagents.domain.rules.tool_kinds import ToolScope
-from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import (
     SessionSeen,
     Signal,
     ToolSeen,
     UsageSeen,
 )
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import Value, replace
 from subagents.domain.run.worker_output import LineType, OutputItem
 from subagents.errors import ConfigError
@@ -308,6 +308,7 @@ def _usage(state: CodexState) -> Usage:
     return Usage(
         tokens_in=used.sent,
         tokens_out=used.received,
+        tokens_cache_read=used.cached,
         cost_usd=None if prices is None else _cost_usd(used, prices),
     )
 

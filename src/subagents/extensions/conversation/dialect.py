@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from subagents.domain.run.access import Access, AccessLevel
-from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import PermissionAsked, Signal
 from subagents.domain.run.spec import Abilities
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import Value
 from subagents.domain.run.worker_output import OutputItem
 from subagents.ports import UsualProvider, WorkerSetup

@@ -71,9 +71,9 @@ def map_(
     """Run a task once for each item, and wait for all of them: a plan of its own.
 
     The flags of `run` hold for each run, and {} stands for the item in them, too; --max-tokens,
-    --max-cost and --max-time are caps for all of them together: when the time is over, what has not
-    ended is cancelled. In commands an item is one word, whatever it contains: do not put {} in
-    quotes.
+    --max-total-tokens, --max-cost and --max-time are caps for all of them together: when the time
+    is over, what has not ended is cancelled. In commands an item is one word, whatever it contains:
+    do not put {} in quotes.
 
     For example:
 

@@ -302,9 +302,10 @@ def _work(run: ScheduledRun) -> list[tuple[str, str]]:
 
 
 def _budget(found: PlannedBudget) -> str:
-    seconds = found.max_seconds
+    total, seconds = found.max_total_tokens, found.max_seconds
     parts = [
         *([] if found.max_tokens is None else [f"{found.max_tokens:,} tokens"]),
+        *([] if total is None else [f"{total:,} total tokens"]),
         *([] if found.max_cost_usd is None else [money(found.max_cost_usd)]),
         *([] if found.max_runs is None else [counted(found.max_runs, "run")]),
         *([] if seconds is None else [duration(round(seconds * 1000))]),

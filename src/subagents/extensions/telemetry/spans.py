@@ -282,6 +282,8 @@ def _of_attempt(
         counts = {
             span_names.INPUT_TOKENS: usage.tokens_in,
             span_names.OUTPUT_TOKENS: usage.tokens_out,
+            span_names.CACHE_READ_TOKENS: usage.tokens_cache_read,
+            span_names.CACHE_WRITE_TOKENS: usage.tokens_cache_write,
             span_names.COST_USD: usage.cost_usd,
         }
         attributes |= {name: count for name, count in counts.items() if count is not None}

@@ -55,6 +55,8 @@ class Sum(Value, frozen=True):
     """First attempts: fewer than ``attempts`` when some were tried again."""
     tokens_in: int = 0
     tokens_out: int = 0
+    cache_read: int = 0
+    """The part of ``tokens_in`` that came from a cache."""
     tokens_known: int = 0
     """How many attempts' tokens are known."""
     cost_usd: float = 0.0
@@ -68,6 +70,7 @@ class Sum(Value, frozen=True):
             runs=self.runs + other.runs,
             tokens_in=self.tokens_in + other.tokens_in,
             tokens_out=self.tokens_out + other.tokens_out,
+            cache_read=self.cache_read + other.cache_read,
             tokens_known=self.tokens_known + other.tokens_known,
             cost_usd=self.cost_usd + other.cost_usd,
             cost_known=self.cost_known + other.cost_known,
@@ -162,6 +165,7 @@ def _sum_of(record: AttemptRecord) -> Sum:
         runs=int(record.attempt == 1),
         tokens_in=tokens_in or 0 if are_known else 0,
         tokens_out=tokens_out or 0 if are_known else 0,
+        cache_read=record.tokens.cache_read or 0 if are_known else 0,
         tokens_known=int(are_known),
         cost_usd=record.cost_usd or 0.0,
         cost_known=int(record.cost_usd is not None),

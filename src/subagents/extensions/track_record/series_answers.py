@@ -19,10 +19,14 @@ class SeriesSum(WireStruct, frozen=True, kw_only=True):
     """How many ended."""
     runs: int = 0
     """First attempts among them."""
+    tokens: int | None = None
+    """Uncached tokens, read and written: without what was read from a cache."""
     tokens_in: int | None = None
     """Tokens read; null = of none it is known."""
     tokens_out: int | None = None
     """Tokens written; null = of none it is known."""
+    tokens_cache_read: int | None = None
+    """The part of the tokens read that came from the provider's cache; null = none is known."""
     tokens_known_of: int = 0
     """How many attempts' tokens are known."""
     cost_usd: float | None = None
@@ -97,12 +101,15 @@ def _all_of(groups: Groups) -> Sum:
 
 
 def _series_sum(name: str | None, value: Sum) -> SeriesSum:
+    fresh = max(value.tokens_in + value.tokens_out - value.cache_read, 0)
     return SeriesSum(
         name=name,
         attempts=value.attempts,
         runs=value.runs,
+        tokens=fresh if value.tokens_known else None,
         tokens_in=value.tokens_in if value.tokens_known else None,
         tokens_out=value.tokens_out if value.tokens_known else None,
+        tokens_cache_read=value.cache_read or None,
         tokens_known_of=value.tokens_known,
         cost_usd=round(value.cost_usd, 6) if value.cost_known else None,
         cost_known_of=value.cost_known,

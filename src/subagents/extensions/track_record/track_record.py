@@ -24,15 +24,9 @@ from subagents.domain.run.outcome import (
     Verdict,
     VerificationState,
 )
-from subagents.domain.run.run import (
-    Attempt,
-    Confidence,
-    Phase,
-    ReportStatus,
-    Run,
-    Usage,
-)
+from subagents.domain.run.run import Attempt, Confidence, Phase, ReportStatus, Run
 from subagents.domain.run.spec import OnFailure
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import (
     AttemptId,
     RunId,
@@ -162,7 +156,12 @@ def record_of(run: Run, number: int) -> AttemptRecord:
         completion_report=Claim(status=report.status, confidence=report.confidence)
         if report
         else None,
-        tokens=Tokens(input=usage.tokens_in, output=usage.tokens_out),
+        tokens=Tokens(
+            input=usage.tokens_in,
+            output=usage.tokens_out,
+            cache_read=usage.tokens_cache_read,
+            cache_write=usage.tokens_cache_write,
+        ),
         cost_usd=usage.cost_usd,
         retry_of=attempt_before(run.id, attempt.number),
         escalated_from=None,
@@ -260,6 +259,8 @@ class Tally:
     verified: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
     tokens_known: int = 0
     cost_usd: float = 0.0
     cost_known: int = 0
@@ -279,6 +280,8 @@ class Tally:
         if tokens.input is not None and tokens.output is not None:
             self.tokens_in += tokens.input
             self.tokens_out += tokens.output
+            self.cache_read += tokens.cache_read or 0
+            self.cache_write += tokens.cache_write or 0
             self.tokens_known += 1
         if record.cost_usd is not None:
             self.cost_usd += record.cost_usd
@@ -297,7 +300,7 @@ class Tally:
         """Take the sums of another one; its runtimes only while there is room for them."""
         for name in (
             *("attempts", "runs", "checked", "verified", "tokens_in", "tokens_out"),
-            *("tokens_known", "cost_usd", "cost_known"),
+            *("cache_read", "cache_write", "tokens_known", "cost_usd", "cost_known"),
         ):
             setattr(self, name, getattr(self, name) + getattr(older, name))
         self.results.update(older.results)
@@ -368,6 +371,8 @@ def stats_of(name: str | None, tally: Tally) -> Stats:
         tokens=Tokens(
             input=tally.tokens_in if tally.tokens_known else None,
             output=tally.tokens_out if tally.tokens_known else None,
+            cache_read=tally.cache_read or None,
+            cache_write=tally.cache_write or None,
         ),
         tokens_known=tally.tokens_known,
         cost_usd=round(tally.cost_usd, 6) if tally.cost_known else None,

@@ -17,13 +17,13 @@ from typing import Final, NamedTuple, TypeAlias
 
 from subagents.domain.redaction.redact import MARGIN_BYTES, ending
 from subagents.domain.rules.evidence import most
-from subagents.domain.run.run import Usage
 from subagents.domain.run.signals import (
     ProgressSeen,
     ResultSeen,
     Signal,
     UsageSeen,
 )
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import AttemptId, replace
 from subagents.domain.run.worker_output import RESULT_BYTES_MAX, OutputBatch, OutputItem
 from subagents.ports import LongResult

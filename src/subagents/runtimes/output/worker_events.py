@@ -9,7 +9,9 @@ also output (lines of the transcript).
                result; the last one counts
 ``"report"``   ``summary``, ``status``?, ``confidence``?, ``artifacts``?, ``blockers``?,
                ``warnings``?: the worker's own claim of completion
-``"usage"``    ``tokensIn``?, ``tokensOut``?, ``costUsd``?: totals of the attempt so far
+``"usage"``    ``tokensIn``?, ``tokensOut``?, ``costUsd``?: totals of the attempt so far; the
+               parts of ``tokensIn`` that the cache gave or took: ``tokensCacheRead``?,
+               ``tokensCacheWrite``?
 ``"progress"`` ``phase``, ``percentComplete``? (0 to 100)
 ``"tool"``     ``name``, ``id``?, ``status``? (``started``, ``ended``), ``input``?, ``output``?,
                ``exitCode``?, ``isError``?, ``durationMs``?: a tool began or ended
@@ -34,14 +36,7 @@ from typing import Annotated, Final, TypeAlias
 import msgspec
 from msgspec.structs import asdict
 
-from subagents.domain.run.run import (
-    Confidence,
-    Progress,
-    Report,
-    ReportedArtifact,
-    ReportStatus,
-    Usage,
-)
+from subagents.domain.run.run import Confidence, Progress, Report, ReportedArtifact, ReportStatus
 from subagents.domain.run.signals import (
     ProgressSeen,
     ReportSeen,
@@ -51,6 +46,7 @@ from subagents.domain.run.signals import (
     ToolSeen,
     UsageSeen,
 )
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import (
     ApiError,
@@ -103,6 +99,8 @@ class ReportEvent(Event, frozen=True, tag="report"):
 class UsageEvent(Event, frozen=True, tag="usage"):
     tokens_in: _Count | None = None
     tokens_out: _Count | None = None
+    tokens_cache_read: _Count | None = None
+    tokens_cache_write: _Count | None = None
     cost_usd: _Dollars | None = None
 
 

@@ -1,5 +1,6 @@
 """Budgets by the reducer alone: what is used, what follows at the edges, what may be spawned."""
 
+import msgspec
 import pytest
 from tests.builders import NOW_MS, Life, a_contract, a_resolved, in_phase
 from tests.domain.budget_lives import ABOVE, TOKENS, a_life, child_spends, use
@@ -15,10 +16,11 @@ from subagents.domain.run.effects import (
     StopChildren,
 )
 from subagents.domain.run.events import BudgetExhausted, ChildSpent, TimerFired
-from subagents.domain.run.linked_runs import Committed, Spent
 from subagents.domain.run.outcome import OK, Outcome, Reason, Status, Verdict, VerificationState
 from subagents.domain.run.run import Phase, StopCause
+from subagents.domain.run.signals import UsageSeen
 from subagents.domain.run.spec import Budget, OnFailure, RunSpec
+from subagents.domain.run.usage import Committed, Spent, Usage
 from subagents.domain.run.values import RunId
 
 
@@ -54,6 +56,59 @@ def test_at_its_limit_the_attempt_is_stopped_and_never_a_success() -> None:
     assert "completed partially: stopped: its budget is used up" in life.messages[-1].text
 
 
+CACHED = Usage(tokens_in=50_000, tokens_out=100, tokens_cache_read=49_500, tokens_cache_write=400)
+"""Of one turn of a long conversation."""
+
+
+@pytest.mark.requirement("budget:uncached-tokens", "budget:stop-at-100")
+@pytest.mark.parametrize(
+    ("budget", "stop"),
+    [
+        (Budget(max_tokens=601), None),
+        (Budget(max_tokens=600), "600 of 600 tokens"),
+        (Budget(max_tokens=10_000, max_total_tokens=50_101), None),
+        (Budget(max_tokens=10_000, max_total_tokens=50_000), "50.1k of 50k total tokens (what"),
+    ],
+)
+def test_what_came_from_a_cache_counts_only_against_total_tokens(
+    budget: Budget, stop: str | None
+) -> None:
+    life = a_life(budget).start().signal(UsageSeen(key="u", usage=CACHED))
+
+    assert bool(life.of(StopAttempt)) == (stop is not None)
+    assert stop is None or life.run.budget.stop is not None
+    if life.run.budget.stop is not None:
+        assert life.run.budget.stop.used.startswith(stop or "-")
+
+
+@pytest.mark.requirement("budget:uncached-tokens", "budget:report-reserve")
+def test_of_total_tokens_too_a_tenth_is_kept_and_a_leap_below_is_not_charged_to_it() -> None:
+    life = a_life(Budget(max_total_tokens=100_000)).start().child()
+    life.signal(UsageSeen(key="u", usage=CACHED))
+    spent = Spent(tokens_in=80_000, tokens_cache_read=79_000)
+    life.apply(
+        ChildSpent(
+            at_ms=NOW_MS, child=RunId("r-c000000001"), spent=spent, committed=Committed(tokens=1)
+        )
+    )
+
+    reserve = life.run.budget.reserve
+    assert reserve is not None
+    assert (reserve.tokens, reserve.total_tokens) == (0, 90_000 - 50_100)
+    assert life.run.budget.stop is None
+    assert "at once" in budgets.shares(life.run, NOW_MS)[0].text
+
+
+@pytest.mark.requirement("budget:uncached-tokens", "upgrade:journals")
+def test_usage_that_was_stored_without_a_cached_part_counts_as_it_did() -> None:
+    old = msgspec.json.decode(b'{"tokensIn":900,"tokensOut":100}', type=Usage)
+    life = a_life().start().signal(UsageSeen(key="u", usage=old))
+
+    assert life.of(StopAttempt)
+    assert life.run.budget.stop is not None
+    assert life.run.budget.stop.used == "1k of 1k tokens"
+
+
 @pytest.mark.requirement("budget:stop-at-100")
 @pytest.mark.parametrize(
     ("budget", "tokens", "cost", "stops"),
@@ -63,6 +118,7 @@ def test_at_its_limit_the_attempt_is_stopped_and_never_a_success() -> None:
         (Budget(max_cost_usd=0.3), None, 0.1 + 0.2, True),
         (Budget(max_cost_usd=0.3), 10_000, 0.29, False),
         (Budget(max_tokens=1_000, max_cost_usd=1), 10, 1.0, True),
+        (Budget(max_total_tokens=1_000), 1_000, None, True),
         (Budget(max_runs=1), 10**9, 1_000.0, False),
         (Budget(), 10**9, 1_000.0, False),
         (None, 10**9, 1_000.0, False),

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.domain.budget_lives import a_life
 
+from subagents.domain.rules.budgets.budgets import COST, USED
 from subagents.domain.rules.budgets.request_holds import (
     Cap,
     Counted,
@@ -16,7 +17,8 @@ from subagents.domain.rules.budgets.request_holds import (
 )
 from subagents.domain.run import spending
 from subagents.domain.run.events import RequestHeld
-from subagents.domain.run.run import Usage
+from subagents.domain.run.spec import Budget
+from subagents.domain.run.usage import Usage
 
 AMOUNTS = st.integers(0, 10**7)
 NEEDS = st.builds(
@@ -31,13 +33,14 @@ NEEDS = st.builds(
 
 @st.composite
 def caps(draw: st.DrawFn) -> Cap:
-    is_tokens = draw(st.booleans())
+    dimension = draw(st.sampled_from(USED))
+    is_tokens = dimension is not COST
     limit = draw(AMOUNTS) if is_tokens else draw(st.floats(0, 1_000))
     gone = draw(st.floats(0, 1)) * limit
     spent = draw(st.floats(0, 1)) * gone
     if is_tokens:
         gone, spent = int(gone), int(spent)
-    return Cap("r-1", "its budget", is_tokens, limit, gone, spent)
+    return Cap("r-1", "its budget", dimension, limit, gone, spent)
 
 
 @pytest.mark.requirement("budget:hold")
@@ -52,9 +55,10 @@ def test_what_is_granted_fits_into_every_cap_and_only_an_answer_is_made_shorter(
         assert found.output_tokens <= need.output_tokens
         assert found.tokens == need.input_tokens + found.output_tokens
         for cap in limits:
-            used = found.tokens if cap.is_tokens else found.cost_usd
+            is_tokens = cap.dimension is not COST
+            used = found.tokens if is_tokens else found.cost_usd
             is_priced = need.input_usd is not None and need.output_token_usd is not None
-            assert cap.gone + used <= cap.limit + 1e-6 or not (cap.is_tokens or is_priced)
+            assert cap.gone + used <= cap.limit + 1e-6 or not (is_tokens or is_priced)
 
 
 @pytest.mark.requirement("budget:hold")
@@ -65,6 +69,17 @@ def test_only_what_others_hold_is_worth_waiting_for(cap: Cap, need: Need) -> Non
     if isinstance(found, Short):
         after = decide([cap._replace(gone=cap.spent)], need)
         assert found.may_fit_later == isinstance(after, Granted)
+
+
+@pytest.mark.requirement("budget:hold", "budget:uncached-tokens")
+def test_a_request_must_fit_as_if_nothing_of_it_came_from_a_cache() -> None:
+    life = a_life(Budget(max_tokens=1_000, max_total_tokens=10_000)).start()
+    used = Usage(tokens_in=5_000, tokens_out=100, tokens_cache_read=4_500)
+    fresh, total = caps_above(life.run, [], Counted(usage=used, lost_tokens=50))
+
+    assert (fresh.gone, total.gone) == (650, 5_150)
+    need = Need(input_tokens=300, output_tokens=500)
+    assert decide([fresh, total], need) == Granted(50, 350, 0.0)
 
 
 @pytest.mark.requirement("budget:hold")

@@ -5,9 +5,10 @@ from tests.builders import NOW_MS, RUN, Life, a_resolved
 from tests.domain.budget_lives import ABOVE, TOKENS, a_life, use
 
 from subagents.domain.rules.budgets import reservations
-from subagents.domain.run.linked_runs import Child, Children, Committed
+from subagents.domain.run.linked_runs import Child, Children
 from subagents.domain.run.run import BudgetState, Run
 from subagents.domain.run.spec import Abilities, Budget, RunSpec
+from subagents.domain.run.usage import Committed
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.text.prompt import system_prompt
 from subagents.errors import Forbidden
@@ -31,7 +32,7 @@ def refusal(above: list[Run], *wanted: Budget | None, after_ms: int = 0) -> Forb
     return None
 
 
-HALF = Committed(tokens=500, cost_usd=0.5, runs=2)
+HALF = Committed(tokens=500, total_tokens=4_000, cost_usd=0.5, runs=2)
 
 
 @pytest.mark.requirement("spawn:guardrail-budget", "budget:reserved-at-spawn")
@@ -50,6 +51,12 @@ HALF = Committed(tokens=500, cost_usd=0.5, runs=2)
         (Budget(max_cost_usd=1), (Budget(max_cost_usd=0.5),), "has $0.40 of $1.00 left"),
         (Budget(max_tokens=555), (None,), "0 of 555 tokens left for sub-agents (55 more are kept"),
         (Budget(max_tokens=400), (None,), "and nothing is left for this one"),
+        (Budget(max_total_tokens=5_000), (Budget(max_tokens=9_000, max_total_tokens=500),), None),
+        (
+            Budget(max_total_tokens=5_000),
+            (Budget(max_total_tokens=501),),
+            "has 500 of 5k total tokens left",
+        ),
         (Budget(max_runs=4), (None,), None),
         (Budget(max_runs=4), (None, None), "has 1 of 4 runs left for sub-agents, and 2 runs"),
         (Budget(max_runs=4), (Budget(max_runs=2),), "has 1 of 4 runs left"),
@@ -104,19 +111,24 @@ def test_nothing_is_spawned_where_a_budget_is_used_up() -> None:
 
 @pytest.mark.requirement("budget:told-to-worker")
 def test_a_worker_is_told_what_was_left_where_it_has_no_budget_of_its_own() -> None:
-    above = [holder(Budget(max_tokens=1_000, max_cost_usd=1, max_runs=4, max_seconds=100), HALF)]
+    limits = Budget(
+        max_tokens=1_000, max_total_tokens=5_000, max_cost_usd=1, max_runs=4, max_seconds=100
+    )
+    above = [holder(limits, HALF)]
     shared = reservations.left_for(above, RunSpec(task="x"), now_ms=NOW_MS + 30_000)
     own = reservations.left_for(
         above, RunSpec(task="x", budget=Budget(max_tokens=5, max_runs=1)), now_ms=NOW_MS
     )
 
-    assert shared == Budget(max_tokens=400, max_cost_usd=0.4, max_runs=1, max_seconds=60)
-    assert own == Budget(max_cost_usd=0.4, max_seconds=90)
+    assert shared == Budget(
+        max_tokens=400, max_total_tokens=500, max_cost_usd=0.4, max_runs=1, max_seconds=60
+    )
+    assert own == Budget(max_total_tokens=500, max_cost_usd=0.4, max_seconds=90)
     assert reservations.left_for([holder(None)], RunSpec(task="x"), now_ms=NOW_MS) is None
     run = Life.begin(None, a_resolved(shared_budget=shared)).start().run
     assert (
-        "- Left for you and all others below your requester at your spawn: 400 tokens, $0.4, "
-        "1 runs, 1m." in system_prompt(run)
+        "- Left for you and all others below your requester at your spawn: 400 tokens, "
+        "500 total tokens, $0.4, 1 runs, 1m." in system_prompt(run)
     )
 
 

@@ -26,7 +26,7 @@ def told(conversation: Conversation) -> list[object]:
 
 
 def answered(conversation: Conversation, *parts: TextPart | ToolCallPart) -> None:
-    used = RequestUsage(input_tokens=10, output_tokens=5)
+    used = RequestUsage(input_tokens=10, output_tokens=5, cache_read_tokens=4)
     conversation.answered(ModelResponse(parts=list(parts), usage=used), 0.5)
 
 
@@ -43,6 +43,7 @@ def test_a_later_attempt_continues_a_conversation_and_counts_its_own_usage_only(
 
     assert told(same) == told(later) == ["hello", "hi"]
     assert (same.usage.tokens_in, same.usage.cost_usd) == (10, 0.5)
+    assert (same.usage.tokens_cache_read, same.usage.tokens) == (4, 11)
     assert later.usage.tokens_in is None
 
 

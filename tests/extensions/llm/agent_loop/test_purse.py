@@ -10,7 +10,7 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
-from subagents.domain.run.run import Usage
+from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import replace
 from subagents.errors import DaemonUnreachable
 from subagents.extensions.llm.agent_loop.purse import (

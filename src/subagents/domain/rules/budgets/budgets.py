@@ -1,7 +1,8 @@
 """Budgets: what a run and everything below it may use together, and what follows at its edges.
 
-- Three dimensions are *used*: tokens (input + output), US dollars, and wall-clock seconds from the
-  first attempt's start. One is *counted*: runs, of which each is taken at its spawn, for good.
+- Four dimensions are *used*: tokens (uncached input, and output), total tokens (all of both), US
+  dollars, and wall-clock seconds from the first attempt's start. One is *counted*: runs, of which
+  each is taken at its spawn, for good.
 - ``RESERVE`` percent of what is used is kept for the run that holds the budget: when no more than
   that is left, everything below it is stopped, so that its own report is always possible; what
   calls under way still add below is not charged to it. At 100 % the run itself is stopped too.
@@ -9,20 +10,22 @@
   What a run without a budget uses is bounded by the stop, not by a reservation.
 - What is not reported cannot be bounded; unknown is never taken for 0.
 
-See docs/decisions/0020.
+See docs/decisions/0020 and 0104.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Final, NamedTuple, TypeVar
+from operator import add, sub
+from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import structs
 
 from subagents.domain.run import spending
 from subagents.domain.run.alert import Alert, AlertKind
-from subagents.domain.run.linked_runs import Spent
 from subagents.domain.run.outcome import Outcome, Reason, Status
-from subagents.domain.run.run import BudgetStop, Leap, Phase, Reserve, Run
+from subagents.domain.run.run import BudgetStop, Phase, Reserve, Run
 from subagents.domain.run.spec import Abilities, Budget
+from subagents.domain.run.usage import Amounts, Spent, amounts
 from subagents.domain.run.values import Value, replace
 from subagents.text import compact, cost_bound, duration, money
 
@@ -33,6 +36,50 @@ RESERVE: Final = 10
 
 DUST: Final = 1e-9
 """US dollars below which a difference is one of floating point."""
+
+
+class Dimension(NamedTuple):
+    """One amount that a budget can limit."""
+
+    field: str
+    """Its name where it is counted; ``max_`` and this where it is limited."""
+    name: str
+    """Its name in answers."""
+    text: Callable[[float], str]
+    unit: str
+    kept_percent: int = RESERVE
+
+    def of(self, found: object) -> Any:
+        """How much of it that is."""
+        return getattr(found, self.field)
+
+    def limit(self, budget: Budget | None) -> Any:
+        """What a budget allows of it; None = it does not limit it."""
+        return None if budget is None else getattr(budget, f"max_{self.field}")
+
+    def kept(self, limit: float) -> float:
+        """How much of a limit is kept for the holder's own report."""
+        part = limit * self.kept_percent
+        return part / 100 if self is COST else part // 100
+
+    def text_of(self, amount: float, limit: float, *, unknown_runs: int = 0) -> str:
+        """``80k of 100k tokens``."""
+        shown = self.text(amount)
+        if self is COST:
+            shown = cost_bound(amount, unknown_runs=unknown_runs)
+        return f"{shown} of {self.text(limit)}{self.unit}"
+
+
+TOKENS: Final = Dimension("tokens", "tokens", lambda amount: compact(int(amount)), " tokens")
+TOTAL: Final = TOKENS._replace(field="total_tokens", name="totalTokens", unit=" total tokens")
+COST: Final = Dimension("cost_usd", "costUsd", money, "")
+RUNS: Final = Dimension("runs", "runs", lambda amount: f"{amount:.0f}", " runs", kept_percent=0)
+USED: Final = (TOKENS, TOTAL, COST)
+
+
+def limits_of(budget: Budget | None) -> list[tuple[Dimension, Any]]:
+    """What a budget limits of all that is used up, and how much it allows."""
+    return [(each, limit) for each in USED if (limit := each.limit(budget)) is not None]
 
 
 class Overshoot(StrEnum):
@@ -51,7 +98,7 @@ class Overshoot(StrEnum):
 
 def overshoot(budget: Budget | None, abilities: Abilities) -> Overshoot | None:
     """How exactly a budget is kept; None = it limits neither tokens nor cost."""
-    if budget is None or (budget.max_tokens is None and budget.max_cost_usd is None):
+    if not limits_of(budget):
         return None
     if not abilities.usage:
         return Overshoot.UNBOUNDED
@@ -80,22 +127,16 @@ def shares(run: Run, now_ms: int) -> tuple[Share, ...]:
     budget = run.spec.budget
     if budget is None:
         return ()
-    used = spending.spent(run)
+    used, leap = spending.spent(run), run.budget.leap or Amounts()
     found = []
-    tokens, limit = spending.tokens(used), budget.max_tokens
-    if tokens is not None and limit is not None:
-        text = f"{compact(tokens)} of {compact(limit)} tokens"
-        if tokens > limit and run.budget.leap is not None and run.budget.leap.tokens:
-            text += _at_once(compact(run.budget.leap.tokens))
-        found.append(Share(_percent(tokens, limit), tokens >= limit - kept_tokens(limit), text))
-    cost, most = used.cost_usd, budget.max_cost_usd
-    if cost is not None and most is not None:
-        bound = cost_bound(cost, unknown_runs=used.cost_unknown_runs)
-        text = f"{bound} of {money(most)}"
-        if cost > most + DUST and run.budget.leap is not None and run.budget.leap.cost_usd:
-            text += _at_once(money(run.budget.leap.cost_usd))
-        is_late = cost >= most - kept_cost(most) - DUST
-        found.append(Share(_percent(cost + DUST, most), is_late, text, is_cost=True))
+    for each, limit in limits_of(budget):
+        if (amount := each.of(used)) is None:
+            continue
+        text = each.text_of(amount, limit, unknown_runs=used.cost_unknown_runs)
+        if amount > limit + DUST and each.of(leap):
+            text += f" (what was under way reported {each.text(each.of(leap))} at once)"
+        is_late = amount >= limit - each.kept(limit) - DUST
+        found.append(Share(_percent(amount + DUST, limit), is_late, text, is_cost=each is COST))
     if (limit_ms := limit_ms_of(budget)) is not None and run.times.started_at_ms is not None:
         passed_ms = max(now_ms - run.times.started_at_ms, 0)
         text = f"{duration(passed_ms)} of {duration(limit_ms)}"
@@ -104,33 +145,19 @@ def shares(run: Run, now_ms: int) -> tuple[Share, ...]:
     return tuple(sorted(found, key=lambda share: -share.percent))
 
 
-def _at_once(amount: str) -> str:
-    """Why more than the limit was used."""
-    return f" (what was under way reported {amount} at once)"
-
-
 def _percent(used: float, limit: float) -> int:
     return int(used * 100 // limit) if limit > 0 else 100
 
 
-def is_ended_by(holder: Run, tokens: int, cost_usd: float, *, by_holder: bool) -> bool:
+def is_ended_by(holder: Run, more: Amounts, *, by_holder: bool) -> bool:
     """Whether so much more use ends what the budget is for: the holder's work, or that below."""
     budget = holder.spec.budget
     if budget is None or (not by_holder and holder.budget.reserve is not None):
         return False
-    used, share = spending.spent(holder), 100 if by_holder else 100 - RESERVE
-    limit, most = budget.max_tokens, budget.max_cost_usd
-    return (
-        limit is not None and ((spending.tokens(used) or 0) + tokens) * 100 >= limit * share
-    ) or (most is not None and ((used.cost_usd or 0) + cost_usd + DUST) * 100 >= most * share)
-
-
-def kept_tokens(limit: int) -> int:
-    return limit * RESERVE // 100
-
-
-def kept_cost(limit: float) -> float:
-    return limit * RESERVE / 100
+    used = Amounts(**amounts(add, spending.spent(holder), more))
+    share = 100 if by_holder else 100 - RESERVE
+    limits = limits_of(budget)
+    return any((each.of(used) + DUST) * 100 >= limit * share for each, limit in limits)
 
 
 def limit_ms_of(budget: Budget) -> int | None:
@@ -144,11 +171,7 @@ def part_ms(limit_ms: int, percent: int) -> int:
 
 def is_used(budget: Budget | None) -> bool:
     """Whether anything of it is used up over time; a number of runs is not."""
-    return budget is not None and (
-        budget.max_tokens is not None
-        or budget.max_cost_usd is not None
-        or budget.max_seconds is not None
-    )
+    return budget is not None and (budget.max_seconds is not None or bool(limits_of(budget)))
 
 
 def is_timed(run: Run) -> bool:
@@ -219,32 +242,22 @@ def _with_leap(budget: Budget, before: Run, run: Run) -> Run:
     """Remember by how much the report grew the sums with which a limit was passed."""
     if run.budget.leap is not None or not run.rules:
         return run  # the first one explains it; runs of 0.1.0 had none, and fold as they were
-    used, known = spending.spent(run), spending.spent(before)
-    tokens, cost = spending.tokens(used) or 0, used.cost_usd or 0
-    is_over = (budget.max_tokens is not None and tokens > budget.max_tokens) or (
-        budget.max_cost_usd is not None and cost > budget.max_cost_usd + DUST
-    )
-    if not is_over:
+    used = Amounts(**amounts(lambda amount: amount, spending.spent(run)))
+    if not any(each.of(used) > limit + DUST for each, limit in limits_of(budget)):
         return run
-    leap = Leap(
-        tokens=tokens - (spending.tokens(known) or 0), cost_usd=cost - (known.cost_usd or 0)
-    )
+    leap = Amounts(**amounts(sub, used, spending.spent(before)))
     return replace(run, budget=replace(run.budget, leap=leap))
 
 
 def _reserve(budget: Budget, before: Run, run: Run, at_ms: int) -> Reserve:
     """A leap below is borne by the holder up to the edge, not into what is kept for its report."""
     # At least what was known below before this report: that the holder could have reacted to.
-    own, found = spending.total_usage(run), Reserve(at_ms=at_ms)
-    if (limit := budget.max_tokens) is not None:
-        room = max(limit - kept_tokens(limit) - (spending.tokens(own) or 0), 0)
-        below, known = (spending.tokens(each.children.spent) or 0 for each in (run, before))
-        found = replace(found, tokens=max(known, min(below, room)))
-    if (most := budget.max_cost_usd) is not None:
-        rest = max(most - kept_cost(most) - (own.cost_usd or 0), 0)
-        cost, paid = (each.children.spent.cost_usd or 0 for each in (run, before))
-        found = replace(found, cost_usd=max(paid, min(cost, rest)))
-    return found
+    own, found = spending.total_usage(run), {}
+    for each, limit in limits_of(budget):
+        room = max(limit - each.kept(limit) - (each.of(own) or 0), 0)
+        below, known = (each.of(one.children.spent) or 0 for one in (run, before))
+        found[each.field] = max(known, min(below, room))
+    return Reserve(at_ms=at_ms, **found)
 
 
 def _is_over(budget: Budget, run: Run, at_ms: int) -> bool:
@@ -253,17 +266,15 @@ def _is_over(budget: Budget, run: Run, at_ms: int) -> bool:
     own, reserve = spending.total_usage(run), run.budget.reserve
     if reserve is None:
         return False
-    tokens = (spending.tokens(own) or 0) + reserve.tokens
-    if is_reached(budget, tokens, (own.cost_usd or 0) + reserve.cost_usd):
+    if is_reached(budget, Amounts(**amounts(add, own, reserve))):
         return True
     limit_ms, started_ms = limit_ms_of(budget), run.times.started_at_ms
     return limit_ms is not None and started_ms is not None and at_ms - started_ms >= limit_ms
 
 
-def is_reached(budget: Budget, tokens: int, cost_usd: float) -> bool:
+def is_reached(budget: Budget, used: object) -> bool:
     """Whether so much is all that a budget of tokens or cost allows."""
-    limit, most = budget.max_tokens, budget.max_cost_usd
-    return (limit is not None and tokens >= limit) or (most is not None and cost_usd >= most - DUST)
+    return any(each.of(used) >= limit - DUST for each, limit in limits_of(budget))
 
 
 def _alert(run: Run, most: Share, *, is_over: bool) -> tuple[Run, tuple[Alert, ...]]:
@@ -312,7 +323,7 @@ def _fields(run: Run) -> dict[str, str | int | float | bool | None]:
     return {
         "costUsd": used.cost_usd,
         "budgetUsd": budget.max_cost_usd,
-        "tokens": spending.tokens(used),
+        "tokens": used.tokens,
         "budgetTokens": budget.max_tokens,
     }
 
@@ -352,6 +363,7 @@ class Left(Value, frozen=True):
     """What is not used yet; None = no limit, or usage is not reported."""
 
     tokens: int | None = None
+    total_tokens: int | None = None
     cost_usd: float | None = None
     runs: int | None = None
     seconds: float | None = None
@@ -379,10 +391,11 @@ def view(run: Run, now_ms: int) -> BudgetView | None:
     at_ms = run.ended_at_ms or now_ms
     used, found = spending.spent(run), shares(run, at_ms)
     parts = [share.text for share in found]
-    if spending.tokens(used) is None and budget.max_tokens is not None:
-        parts.append(f"? of {compact(budget.max_tokens)} tokens")
-    if used.cost_usd is None and budget.max_cost_usd is not None:
-        parts.append(f"? of {money(budget.max_cost_usd)}")
+    parts += [
+        f"? of {each.text(limit)}{each.unit}"
+        for each, limit in limits_of(budget)
+        if each.of(used) is None
+    ]
     if budget.max_runs is not None:
         parts.append(f"{used.runs} of {budget.max_runs} runs")
     return BudgetView(
@@ -399,14 +412,14 @@ def view(run: Run, now_ms: int) -> BudgetView | None:
 def _view_left(run: Run, budget: Budget, used: Spent, at_ms: int) -> Left:
     # Before anything was started the whole is left, though no usage is reported yet.
     is_fresh = run.phase in {Phase.WAITING, Phase.QUEUED} and not run.attempts
-    tokens = 0 if is_fresh else spending.tokens(used)
-    cost = 0 if is_fresh else used.cost_usd
+    left = {
+        each.field: _rest(each.limit(budget), 0 if is_fresh else each.of(used)) for each in USED
+    }
     seconds = budget.max_seconds
     if seconds is not None and run.times.started_at_ms is not None:
         seconds = max(seconds - (at_ms - run.times.started_at_ms) / 1000, 0)
     return Left(
-        tokens=_rest(budget.max_tokens, tokens),
-        cost_usd=_rest(budget.max_cost_usd, cost),
+        **left,
         runs=_rest(budget.max_runs, spending.promised(run).runs),
         seconds=seconds,
     )

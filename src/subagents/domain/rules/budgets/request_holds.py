@@ -9,13 +9,14 @@ See docs/decisions/0036.
 """
 
 from collections.abc import Iterable, Sequence
+from operator import add
 from typing import NamedTuple
 
 from subagents.domain.rules.budgets import budgets
+from subagents.domain.rules.budgets.budgets import Dimension
 from subagents.domain.run import spending
-from subagents.domain.run.linked_runs import Spent
-from subagents.domain.run.run import Run, Usage
-from subagents.domain.run.spec import Budget
+from subagents.domain.run.run import Run
+from subagents.domain.run.usage import Amounts, Usage, amounts
 from subagents.domain.run.values import Value
 from subagents.text import compact, money
 
@@ -47,6 +48,12 @@ class Counted(Value, frozen=True):
     """The most that requests which were never answered may have used."""
     lost_cost_usd: float = 0
 
+    @property
+    def lost(self) -> Amounts:
+        """Both; nobody knows what of it came from a cache."""
+        tokens = self.lost_tokens
+        return Amounts(tokens=tokens, total_tokens=tokens, cost_usd=self.lost_cost_usd)
+
 
 class Cap(NamedTuple):
     """One limit that the request must fit into."""
@@ -55,7 +62,7 @@ class Cap(NamedTuple):
     """The run that holds it, or the name of a cap over several runs."""
     whose: str
     """``the budget of run "lead" (r-…)``."""
-    is_tokens: bool
+    dimension: Dimension
     limit: float
     gone: float
     """Spent, held and promised, without what the asking attempt held for its last request."""
@@ -65,9 +72,7 @@ class Cap(NamedTuple):
     @property
     def text(self) -> str:
         """``8.1k of 10k tokens``."""
-        if self.is_tokens:
-            return f"{compact(int(self.spent))} of {compact(int(self.limit))} tokens"
-        return f"{money(self.spent)} of {money(self.limit)}"
+        return self.dimension.text_of(self.spent, self.limit)
 
 
 class Granted(NamedTuple):
@@ -102,11 +107,11 @@ def caps_above(run: Run, above: Sequence[Run], counted: Counted) -> list[Cap]:
     """
     found = []
     own = _own(run, counted)
-    for is_tokens in (True, False):
+    for each in budgets.USED:
         for holder in (run, *above):
-            limit = _limit(holder.spec.budget, is_tokens=is_tokens)
+            limit = each.limit(holder.spec.budget)
             if limit is not None:
-                found.append(_cap(holder, run, limit, own, is_tokens=is_tokens))
+                found.append(_cap(holder, run, limit, own, each))
                 break
     return found
 
@@ -130,7 +135,8 @@ def decide(caps: Iterable[Cap], need: Need) -> Granted | Short:
     _, cap = short
     least = min(need.least_output_tokens, need.output_tokens)
     later = _answer_room(cap, need, cap.spent)
-    wanted = compact(need.input_tokens + least) if cap.is_tokens else money(need.cost_usd(least))
+    is_cost = cap.dimension is budgets.COST
+    wanted = money(need.cost_usd(least)) if is_cost else compact(need.input_tokens + least)
     may_fit_later = cap.gone > cap.spent and later is not None and later >= least
     return Short(cap, may_fit_later, f"the next request may need {wanted}")
 
@@ -141,7 +147,7 @@ def _answer_room(cap: Cap, need: Need, gone: float) -> int | None:
     What has no price cannot be kept below a cost.
     """
     rest = cap.limit - gone
-    if cap.is_tokens:
+    if cap.dimension is not budgets.COST:
         return int(rest) - need.input_tokens
     if need.input_usd is None or need.output_token_usd is None:
         return None
@@ -154,63 +160,46 @@ def _answer_room(cap: Cap, need: Need, gone: float) -> int | None:
 
 
 class _Own(NamedTuple):
-    """The asking run's own part in tokens and US dollars, as it is counted above and as it will be.
+    """The asking run's own part of each amount, as it is counted above and as it will be.
 
     The worker's own count is ahead of its stream, which is read up to a second later.
     """
 
-    before: tuple[float, float]
+    before: Amounts
     """Its use and its hold, as they are counted now."""
-    after: tuple[float, float]
+    after: Amounts
     """Its use by the worker's count, and without the hold."""
-    ahead: tuple[float, float]
+    ahead: Amounts
     """What is new of it since its stream was read."""
 
 
 def _own(run: Run, counted: Counted) -> _Own:
-    holds = spending.held(run)
-    tokens, usd = _amounts(spending.total_usage(run))
-    more, more_usd = ahead(run, counted)
+    used, more = spending.total_usage(run), ahead(run, counted)
     return _Own(
-        before=(tokens + holds.tokens, usd + holds.cost_usd),
-        after=(tokens + more + counted.lost_tokens, usd + more_usd + counted.lost_cost_usd),
-        ahead=(more, more_usd),
+        before=Amounts(**amounts(add, used, spending.held(run))),
+        after=Amounts(**amounts(lambda a, b, c: a + b + c, used, more, counted.lost)),
+        ahead=more,
     )
 
 
-def ahead(run: Run, counted: Counted) -> tuple[int, float]:
-    """How many tokens and US dollars the worker counted that its stream did not report yet."""
+def ahead(run: Run, counted: Counted) -> Amounts:
+    """What the worker counted that its stream did not report yet."""
     known = run.attempts[-1].usage if run.attempts else None
-    tokens, usd = (0, 0.0) if known is None else _amounts(known)
-    more, more_usd = _amounts(counted.usage)
-    return max(more - tokens, 0), max(more_usd - usd, 0)
+    return Amounts(**amounts(lambda a, b: max(a - b, 0), counted.usage, known or Usage()))
 
 
-def _amounts(used: Usage | Spent) -> tuple[int, float]:
-    """Tokens and US dollars; unknown counts as 0 here, as it cannot be kept below a cap."""
-    return spending.tokens(used) or 0, used.cost_usd or 0
-
-
-def _limit(budget: Budget | None, *, is_tokens: bool) -> float | None:
-    if budget is None:
-        return None
-    return budget.max_tokens if is_tokens else budget.max_cost_usd
-
-
-def _cap(holder: Run, run: Run, limit: float, own: _Own, *, is_tokens: bool) -> Cap:
-    at = 0 if is_tokens else 1
-    promised = spending.promised(holder)
+def _cap(holder: Run, run: Run, limit: float, own: _Own, dimension: Dimension) -> Cap:
+    of = dimension.of
     # The request replaces what the attempt holds now: that is taken out, its own need put in.
-    gone = (promised.tokens if is_tokens else promised.cost_usd) - own.before[at] + own.after[at]
-    spent = _amounts(spending.spent(holder))[at] + own.ahead[at]
+    gone = of(spending.promised(holder)) - of(own.before) + of(own.after)
+    spent = (of(spending.spent(holder)) or 0) + of(own.ahead)
     reserve = holder.budget.reserve
     if holder is run and reserve is not None:
         # What runs below still use does not count against the part that is kept for its own report.
-        borne = reserve.tokens if is_tokens else reserve.cost_usd
-        alone = _amounts(spending.total_usage(run))[at] + own.ahead[at]
-        gone, spent = own.after[at] + borne, alone + borne
+        alone = (of(spending.total_usage(run)) or 0) + of(own.ahead)
+        gone, spent = of(own.after) + of(reserve), alone + of(reserve)
     elif holder is not run:
         # A tenth is the holder's own.
-        limit -= budgets.kept_tokens(int(limit)) if is_tokens else budgets.kept_cost(limit)
+        limit -= dimension.kept(limit)
     whose = "its budget" if holder is run else f'the budget of run "{holder.resolved.label}"'
-    return Cap(holder.id, whose, is_tokens, limit, gone, spent)
+    return Cap(holder.id, whose, dimension, limit, gone, spent)

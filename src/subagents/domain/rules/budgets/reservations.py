@@ -7,58 +7,20 @@ not reserved, but something must be left. Each run counts as one, or as its own 
 See docs/decisions/0020.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 from subagents.domain.rules.budgets import budgets
+from subagents.domain.rules.budgets.budgets import COST, RUNS, USED, Dimension
 from subagents.domain.rules.parameter_checks import without_effect
 from subagents.domain.run import spending
-from subagents.domain.run.linked_runs import Committed
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Abilities, Budget, RunSpec
+from subagents.domain.run.usage import Committed
 from subagents.errors import Forbidden
-from subagents.text import compact, duration, money
+from subagents.text import duration
 
-
-class _Dimension(NamedTuple):
-    """One amount that a budget can name, and that a spawn reserves."""
-
-    name: str
-    limit: Callable[[Budget], float | None]
-    gone: Callable[[Committed], float]
-    kept: Callable[[float], float]
-    """How much of a limit is kept for the holder's own report."""
-    text: Callable[[float], str]
-    unit: str = ""
-    each: int = 0
-    """How much is reserved for a run that names no limit of this."""
-
-
-_TOKENS: Final = _Dimension(
-    "tokens",
-    limit=lambda budget: budget.max_tokens,
-    gone=lambda found: found.tokens,
-    kept=lambda limit: budgets.kept_tokens(int(limit)),
-    text=lambda amount: compact(int(amount)),
-    unit=" tokens",
-)
-_COST: Final = _Dimension(
-    "costUsd",
-    limit=lambda budget: budget.max_cost_usd,
-    gone=lambda found: found.cost_usd,
-    kept=budgets.kept_cost,
-    text=money,
-)
-_RUNS: Final = _Dimension(
-    "runs",
-    limit=lambda budget: budget.max_runs,
-    gone=lambda found: found.runs,
-    kept=lambda _limit: 0,
-    text=lambda amount: f"{amount:.0f}",
-    unit=" runs",
-    each=1,
-)
-_RESERVED: Final = (_TOKENS, _COST, _RUNS)
+_RESERVED: Final = (*USED, RUNS)
 COMMAND: Final = "command"
 """The runtime of plain programs: it passes usage on, but a program need not report any."""
 
@@ -96,21 +58,22 @@ def check(
                 left=0,
             )
         _check_time(holder, wanted, now_ms)
-    for dimension in _RESERVED if counts_runs else (_TOKENS, _COST):
+    for dimension in _RESERVED if counts_runs else USED:
         _check_amount(dimension, above, wanted)
 
 
 def _check_amount(
-    dimension: _Dimension, above: Sequence[Run], wanted: Sequence[Budget | None]
+    dimension: Dimension, above: Sequence[Run], wanted: Sequence[Budget | None]
 ) -> None:
     """The nearest run that names this limit decides: that limit is reserved above already."""
     left = _left(dimension, above)
     if left is None:
         return
-    limits = [dimension.limit(budget) if budget is not None else None for budget in wanted]
-    asked = sum(dimension.each if limit is None else limit for limit in limits)
+    limits = [dimension.limit(budget) for budget in wanted]
+    each = int(dimension is RUNS)
+    asked = sum(each if limit is None else limit for limit in limits)
     # One that names no limit reserves nothing, but would be stopped at once where nothing is left.
-    is_open = dimension.each == 0 and None in limits
+    is_open = each == 0 and None in limits
     is_room = asked <= left.amount + budgets.DUST
     if is_room and (not is_open or left.amount - asked > budgets.DUST):
         return
@@ -135,11 +98,11 @@ class _Left(NamedTuple):
     amount: float
 
 
-def _left(dimension: _Dimension, above: Sequence[Run]) -> _Left | None:
+def _left(dimension: Dimension, above: Sequence[Run]) -> _Left | None:
     for holder in above:
-        limit = dimension.limit(holder.spec.budget) if holder.spec.budget is not None else None
+        limit = dimension.limit(holder.spec.budget)
         if limit is not None:
-            gone = dimension.gone(spending.promised(holder))
+            gone = dimension.of(spending.promised(holder))
             return _Left(holder, limit, limit - dimension.kept(limit) - gone)
     return None
 
@@ -190,12 +153,14 @@ def left_for(above: Sequence[Run], spec: RunSpec, *, now_ms: int) -> Budget | No
     if not above:
         return None
     own = spec.budget or Budget()
-    tokens, cost, runs = (_left(dimension, above) for dimension in _RESERVED)
+    found: dict[str, Any] = {
+        f"max_{each.field}": round(room.amount, 6) if each is COST else int(room.amount)
+        for each in _RESERVED
+        if each.limit(own) is None and (room := _left(each, above)) is not None
+    }
     times = [left for holder in above if (left := _left_ms(holder, now_ms)) is not None]
     shared = Budget(
-        max_tokens=int(tokens.amount) if tokens and own.max_tokens is None else None,
-        max_cost_usd=round(cost.amount, 6) if cost and own.max_cost_usd is None else None,
-        max_runs=int(runs.amount) if runs and own.max_runs is None else None,
+        **found,
         max_seconds=min(times) / 1000 if times and own.max_seconds is None else None,
     )
     return None if shared == Budget() else shared
@@ -203,10 +168,8 @@ def left_for(above: Sequence[Run], spec: RunSpec, *, now_ms: int) -> Budget | No
 
 def reserved(spec: RunSpec) -> Committed:
     """What a spawn takes from the budgets above, until the run itself reports more."""
-    budget = spec.budget or Budget()
-    return Committed(
-        tokens=budget.max_tokens or 0, cost_usd=budget.max_cost_usd or 0, runs=budget.max_runs or 1
-    )
+    limits = {each.field: each.limit(spec.budget) or 0 for each in USED}
+    return Committed(**limits, runs=RUNS.limit(spec.budget) or 1)
 
 
 def warning(spec: RunSpec, *, runtime: str, abilities: Abilities) -> str | None:
@@ -215,8 +178,8 @@ def warning(spec: RunSpec, *, runtime: str, abilities: Abilities) -> str | None:
     exactness = budgets.overshoot(budget, abilities)
     if budget is None or exactness is None:
         return None
-    names = (("maxTokens", budget.max_tokens), ("maxCostUsd", budget.max_cost_usd))
-    named = " and ".join(name for name, limit in names if limit is not None)
+    names = [each.name for each, _ in budgets.limits_of(budget)]
+    named = " and ".join(f"max{name[0].upper()}{name[1:]}" for name in names)
     if exactness is budgets.Overshoot.UNBOUNDED:
         return (
             f'runtime "{runtime}" reports no usage: {named} cannot stop this run itself, only what '
@@ -241,7 +204,7 @@ def warning(spec: RunSpec, *, runtime: str, abilities: Abilities) -> str | None:
     if budget.max_cost_usd is not None:
         return (
             "maxCostUsd holds only for models whose price is known; without one the cost is "
-            "unknown and only maxTokens can be kept"
+            "unknown and only limits of tokens can be kept"
         )
     return None
 

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 from operator import add, sub
 from typing import Final, NamedTuple
 
-from subagents.domain.rules.budgets.budgets import is_reached
+from subagents.domain.rules.budgets.budgets import COST, Dimension, is_reached, limits_of
 from subagents.domain.rules.budgets.request_holds import Cap, Counted, ahead
 from subagents.domain.run import spending
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Budget, Resolved, RunSpec
+from subagents.domain.run.usage import amounts
 from subagents.domain.run.values import Value
-from subagents.text import compact, cost_bound, money
 
 DAILY: Final = "budgets.daily"
 
@@ -67,11 +67,16 @@ class Used(NamedTuple):
     """What runs used; the difference of two of them is what became of one run."""
 
     tokens: int = 0
+    total_tokens: int = 0
     cost_usd: float = 0
     held_tokens: int = 0
     held_usd: float = 0
     cost_unknown: int = 0
     """Runs of which not all cost is known."""
+
+    def held(self, dimension: Dimension) -> float:
+        """How much of it is held for requests that are not answered yet."""
+        return self.held_usd if dimension is COST else self.held_tokens
 
     def plus(self, other: "Used") -> "Used":
         return Used(*map(add, self, other))
@@ -87,45 +92,36 @@ def used_by(run: Run) -> Used:
     """What the attempts of one run used and hold."""
     own, holds = spending.total_usage(run), spending.held(run)
     return Used(
-        spending.tokens(own) or 0,
-        own.cost_usd or 0,
-        holds.tokens,
-        holds.cost_usd,
-        int(spending.is_cost_unknown(run)),
+        **amounts(lambda amount: amount, own),
+        held_tokens=holds.tokens,
+        held_usd=holds.cost_usd,
+        cost_unknown=int(spending.is_cost_unknown(run)),
     )
 
 
 def is_spent(cap: SharedCap, used: Used) -> bool:
     """Whether nothing is left of it."""
-    return is_reached(cap.limit, used.tokens, used.cost_usd)
+    return is_reached(cap.limit, used)
 
 
 def text(cap: SharedCap, used: Used) -> str:
     """``80k of 100k tokens, ≥ $0.03 of $1.00``."""
-    limit, most = cap.limit.max_tokens, cap.limit.max_cost_usd
-    cost = cost_bound(used.cost_usd, unknown_runs=used.cost_unknown)
-    parts = [
-        f"{compact(used.tokens)} of {compact(limit)} tokens" if limit is not None else "",
-        f"{cost} of {money(most)}" if most is not None else "",
-    ]
-    return ", ".join(filter(None, parts))
+    return ", ".join(
+        each.text_of(each.of(used), limit, unknown_runs=used.cost_unknown)
+        for each, limit in limits_of(cap.limit)
+    )
 
 
 def caps_for(
     run: Run, caps: Iterable[SharedCap], used: Mapping[str, Used], counted: Counted
 ) -> list[Cap]:
     """What a request of the run must fit into, besides the budgets of runs above it."""
-    own = used_by(run)
-    more, more_usd = ahead(run, counted)
+    own, more = used_by(run), ahead(run, counted)
     found = []
     for cap in caps:
         sums = used.get(cap.key, NOTHING)
-        spent, spent_usd = sums.tokens + more, sums.cost_usd + more_usd
-        if cap.limit.max_tokens is not None:
-            held = sums.held_tokens - own.held_tokens + counted.lost_tokens
-            found.append(Cap(cap.key, cap.name, True, cap.limit.max_tokens, spent + held, spent))
-        if cap.limit.max_cost_usd is not None:
-            held_usd = sums.held_usd - own.held_usd + counted.lost_cost_usd
-            limit = cap.limit.max_cost_usd
-            found.append(Cap(cap.key, cap.name, False, limit, spent_usd + held_usd, spent_usd))
+        for each, limit in limits_of(cap.limit):
+            spent = each.of(sums) + each.of(more)
+            held = sums.held(each) - own.held(each) + each.of(counted.lost)
+            found.append(Cap(cap.key, cap.name, each, limit, spent + held, spent))
     return found

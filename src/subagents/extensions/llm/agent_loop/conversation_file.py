@@ -19,7 +19,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from subagents.domain.run.run import Usage
+from subagents.domain.run.usage import Usage
 
 UNKNOWN: Final = (
     "Outcome unknown: the worker ended while this call was under way. Look whether it was done "
@@ -34,6 +34,8 @@ class _Kept(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     attempt_id: str
     tokens_in: int = 0
     tokens_out: int = 0
+    tokens_cache_read: int | None = None
+    tokens_cache_write: int | None = None
     cost_usd: float | None = None
     messages: msgspec.Raw
 
@@ -71,9 +73,7 @@ class Conversation:
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
             raise ValueError(f"the conversation in {source} cannot be read: {error}") from error
         if kept.attempt_id == attempt_id:
-            conversation.usage = Usage(
-                tokens_in=kept.tokens_in, tokens_out=kept.tokens_out, cost_usd=kept.cost_usd
-            )
+            conversation.usage = msgspec.convert(kept, Usage, from_attributes=True)
         return conversation
 
     def ask(self, parts: Sequence[ModelRequestPart], *, instructions: str) -> None:
@@ -99,6 +99,8 @@ class Conversation:
         self.usage = Usage(
             tokens_in=(before.tokens_in or 0) + used.input_tokens,
             tokens_out=(before.tokens_out or 0) + used.output_tokens,
+            tokens_cache_read=(before.tokens_cache_read or 0) + used.cache_read_tokens,
+            tokens_cache_write=(before.tokens_cache_write or 0) + used.cache_write_tokens,
             cost_usd=(before.cost_usd or 0.0) + (cost_usd or 0.0) if known else None,
         )
         self.messages.append(response)
@@ -110,6 +112,8 @@ class Conversation:
             attempt_id=self._attempt_id,
             tokens_in=self.usage.tokens_in or 0,
             tokens_out=self.usage.tokens_out or 0,
+            tokens_cache_read=self.usage.tokens_cache_read,
+            tokens_cache_write=self.usage.tokens_cache_write,
             cost_usd=self.usage.cost_usd,
             messages=msgspec.Raw(ModelMessagesTypeAdapter.dump_json(self.messages)),
         )

@@ -169,10 +169,7 @@ class AgentTurn:
                     self._emit("text", text=cut_middle(text, TEXT_CHARS_MAX))
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
         self._last_text = text if text.strip() else self._last_text
-        used = self._conversation.usage
-        self._emit(
-            "usage", tokensIn=used.tokens_in, tokensOut=used.tokens_out, costUsd=used.cost_usd
-        )
+        self._emit("usage", **msgspec.to_builtins(self._conversation.usage))
         window, model = self._assignment.context_window, self._assignment.model
         tokens = response.usage.input_tokens + response.usage.output_tokens
         self._emit("context", tokens=tokens, window=window, model=model)

@@ -24,7 +24,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
-from subagents.domain.run.run import Usage
+from subagents.domain.run.usage import Usage
 from subagents.extensions.llm.agent_loop.event_output import EventSink
 from subagents.extensions.llm.agent_loop.purse import Purse
 from subagents.extensions.llm.agent_loop.shared_limits import LimitGate

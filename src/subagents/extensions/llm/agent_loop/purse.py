@@ -8,12 +8,13 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final, Protocol
 
+import msgspec
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
-from subagents.domain.run.run import Usage
+from subagents.domain.run.usage import Usage
 from subagents.errors import DaemonUnreachable, NotFound
 from subagents.extensions.llm.agent_loop.event_output import EventSink
 from subagents.extensions.llm.agent_loop.input_bound import input_bound
@@ -154,9 +155,7 @@ class Purse:
             else min(self._wanted, LEAST_OUTPUT_TOKENS),
             "inputUsd": input_usd,
             "outputTokenUsd": output_usd,
-            "tokensIn": used.tokens_in,
-            "tokensOut": used.tokens_out,
-            "costUsd": used.cost_usd,
+            **msgspec.to_builtins(used),
             "lostTokens": self._lost,
             "firm": is_firm,
         }
