@@ -169,6 +169,7 @@ def test_a_worker_that_ignores_the_stop_is_killed_and_what_it_wrote_is_a_partial
         assert [each["exitSignal"] for each in shown["attempts"]] == [9]
         assert shown["budget"]["left"] == {
             "tokens": 0,
+            "totalTokens": None,
             "costUsd": 0.8,
             "runs": None,
             "seconds": None,

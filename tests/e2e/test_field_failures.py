@@ -381,7 +381,7 @@ def test_a_long_result_is_stored_whole_and_cut_only_where_it_is_shown(tmp_path: 
         item = home.finish(run_id)[0]
         assert item["result"] == whole
         assert home.get(f"/v1/runs/{run_id}/result")["result"] == whole
-        assert len(item["announcement"]) < 5000
+        assert len(item["announcement"]) < 9_000
         assert f"more characters: subagents result {run_id}" in item["announcement"]
 
 

@@ -6,6 +6,9 @@ import pytest
 from tests.config.key_variables import KEYS, is_set_by_its_variable
 from tests.config.test_trust import ConfigHome
 
+from subagents.config.layers import load
+from subagents.config.paths import Paths
+from subagents.errors import ConfigError
 from subagents.extension import settings_tables
 from subagents.extensions.cluster.cluster_settings import ClusterSettings
 from subagents.extensions.notifications.notification_settings import ThreadSettings
@@ -43,6 +46,20 @@ BESIDE = {
 @pytest.mark.parametrize("key", [key for key in KEYS if key.partition(".")[0] in settings_tables()])
 def test_every_key_of_an_extension_can_be_set_by_its_variable(key: str, tmp_path: Path) -> None:
     assert is_set_by_its_variable(key, tmp_path, VALUES, BESIDE)
+
+
+@pytest.mark.requirement("config:required-key")
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('[notifications.phone]\nreasons = ["failed"]\n', "notifications.phone.url"),
+        ('[worktrees.shop]\nbase = "main"\n', "worktrees.shop.repository"),
+    ],
+)
+def test_a_key_that_is_missing_in_a_table_is_named(tmp_path: Path, text: str, key: str) -> None:
+    paths = Paths.resolve({"SUBAGENTS_HOME": str(tmp_path)})
+    with pytest.raises(ConfigError, match=f"^{key} is missing$"):
+        load(None, {}, paths=paths, user_text=text)
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from subagents.config.settings import (
     Agent,
     DaemonSettings,
     Inconsistency,
+    Section,
     Settings,
     SubagentDefaults,
     nearest,
@@ -363,7 +364,9 @@ def _settings(merged: Tree) -> Settings:
         rest.pop(name, None)
         values = subtable(merged, name)
         if kind is not None and table.is_named:
-            tables[name] = {each: msgspec.convert(values[each], kind) for each in values}
+            tables[name] = {
+                each: _required(f"{name}.{each}", values[each], kind) for each in values
+            }
         elif kind is not None:
             tables[name] = msgspec.convert(values, kind)
     settings = msgspec.convert(rest, Settings)
@@ -373,6 +376,19 @@ def _settings(merged: Tree) -> Settings:
         defaults=msgspec.convert(subagents, SubagentDefaults),
         agents={name: _agent(value) for name, value in agents.items()},
     )
+
+
+def _required(key: str, values: object, kind: type[Section]) -> Section:
+    """A table of an extension, of which some key may have to be set.
+
+    Raises:
+        ConfigError: Names the key that is missing.
+    """
+    for each in msgspec.structs.fields(kind):
+        if each.required and isinstance(values, dict) and each.encode_name not in values:
+            hint = f"set it, or remove [{key}]"
+            raise ConfigError(f"{key}.{each.encode_name} is missing", hint=hint)
+    return msgspec.convert(values, kind)
 
 
 def _agent(values: object) -> Agent:

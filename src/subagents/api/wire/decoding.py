@@ -50,11 +50,12 @@ def parse_json(body: bytes) -> object:
     """
     try:
         value: object = msgspec.json.decode(body)
-    except UnicodeDecodeError as error:
-        raise UsageError("the request body is not valid UTF-8") from error
     except RecursionError as error:
         raise UsageError("the request body is nested too deeply") from error
-    except msgspec.MsgspecError as error:
+    except (UnicodeDecodeError, msgspec.MsgspecError) as error:
+        # Which of the two it is depends on the decoder's version.
+        if "utf-8" in str(error).lower():
+            raise UsageError("the request body is not valid UTF-8") from error
         value = _misread(body, str(error))
     return value
 

@@ -248,12 +248,12 @@ def _decode(file: BinaryIO, size: int, abandoned: Callable[[], bool]) -> object:
         raise FileFault("is not valid JSON: it is empty")
     try:
         return msgspec.json.decode(data)
-    except UnicodeDecodeError as error:
-        raise FileFault("is not valid JSON: it is not UTF-8") from error
-    except msgspec.DecodeError as error:
+    except (UnicodeDecodeError, msgspec.DecodeError) as error:
         if "out of range" in str(error):
             return _with_any_number(data)
-        raise FileFault(f"is not valid JSON: {error}") from error
+        # The decoder says the same of another text that is none, from its version 0.23 on.
+        why = "it is not UTF-8" if "utf-8" in str(error).lower() else str(error)
+        raise FileFault(f"is not valid JSON: {why}") from error
     except RecursionError as error:
         raise FileFault("is nested too deeply to be checked as JSON") from error
 
