@@ -131,14 +131,9 @@ class SharedSpending:
         share = self._shares.get(cap.key)
         if share is None:
             return own.plus((self._before or {}).get(cap.key, NOTHING))
+        used = share.others_used
         return own.plus(
-            Used(
-                tokens=share.others_used.tokens,
-                cost_usd=share.others_used.usd,
-                held_tokens=share.others_held.tokens,
-                held_usd=share.others_held.usd,
-                cost_unknown=share.others_cost_unknown,
-            )
+            Used(used.tokens, 0, used.usd, *share.others_held, share.others_cost_unknown)
         )
 
     async def load(self) -> None:
