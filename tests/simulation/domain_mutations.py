@@ -15,6 +15,7 @@ from subagents.domain.run import spending
 from subagents.domain.run.effects import Transition
 from subagents.domain.run.events import CancelWithdrawn
 from subagents.domain.run.run import Run
+from subagents.domain.run.usage import Amounts
 from subagents.domain.run.values import replace
 from subagents.domain.text import announcement
 
@@ -72,7 +73,7 @@ def spawns_without_looking_at_budgets(patch: pytest.MonkeyPatch) -> None:
 
 @mutation
 def forgets_what_is_held(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(spending, "held", lambda _run: spending.Amounts())
+    patch.setattr(spending, "held", lambda _run: Amounts())
 
 
 @mutation

@@ -65,12 +65,12 @@ def continue_(
     if not message:
         from subagents.cli.runs.attach import attach  # noqa: PLC0415  with threads, as needed
 
-        refuse_unused("needs a message", detach=detach, add_tokens=bool(add_tokens or add_cost))
+        refuse_unused("needs a message", detach=detach, add_tokens=bool(add_tokens))
+        refuse_unused("needs a message", add_cost=bool(add_cost))
         return attach(run, tail=LINES if tail is None else tail, json=json)
     refuse_unused("does not go with a message", tail=tail is not None)
-    text = task_text(message)
+    body = {"message": task_text(message), "addTokens": add_tokens, "addCostUsd": add_cost}
     started = time.monotonic()
-    body = {"message": text, "addTokens": add_tokens, "addCostUsd": add_cost}
     with connect(starts=True) as client:
         answer = client.post(path_of(run, "/send"), body, timeout_s=30)
     sent = read(answer, SentMessage)

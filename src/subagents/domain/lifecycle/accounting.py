@@ -55,8 +55,7 @@ def settle_up(before: Run, step: Transition, event: Event, *, stop: Stop) -> Tra
     is_timed = type(event) is TimerFired and budget is not None and budget.max_seconds is not None
     # Nearly every event ends here: what was used is summed up only where it can have changed.
     is_same = run.children.sums is before.children.sums and is_settled == (before.phase in SETTLED)
-    is_same = is_same and budget is before.spec.budget
-    if is_same and not is_timed and _used_alike(before, run):
+    if is_same and budget is before.spec.budget and not is_timed and _used_alike(before, run):
         return step
     known, found = _report(before), _report(run)
     if not is_settled and (is_timed or found != known):

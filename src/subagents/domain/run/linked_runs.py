@@ -216,8 +216,7 @@ class Children(LinkedRuns[Child]):
         super().__init__(runs)
         self.untold_number = sum(not each.told for each in self)
         """How many have a result, or will, that reached neither the agent nor the run's result."""
-        nothing = (0,) * len(_NAMES)
-        self.sums = tuple(map(sum, zip(nothing, *map(_sums, self), strict=True)))
+        self.sums = tuple(map(sum, zip((0,) * len(_NAMES), *map(_sums, self), strict=True)))
         self.spent, self.committed = _summed_up(self.sums)
 
     @property

@@ -132,9 +132,8 @@ class SharedSpending:
         if share is None:
             return own.plus((self._before or {}).get(cap.key, NOTHING))
         used = share.others_used
-        return own.plus(
-            Used(used.tokens, 0, used.usd, *share.others_held, share.others_cost_unknown)
-        )
+        others = Used(used.tokens, 0, used.usd, *share.others_held, share.others_cost_unknown)
+        return own.plus(others)
 
     async def load(self) -> None:
         """Make the sums again, from the stored runs."""

@@ -42,9 +42,8 @@ def error_of(outcome: Outcome | None) -> str:
 
 def raise_by(life: Life, **added: Any) -> Life:
     more = Amounts(**added)
-    return life.apply(
-        SteerRequested(at_ms=life.at_ms, by="me", message="the tests, too", added=more)
-    )
+    life.apply(SteerRequested(at_ms=life.at_ms, by="me", message="the tests, too", added=more))
+    return life
 
 
 # -- raised -------------------------------------------------------------------------------------
