@@ -254,6 +254,30 @@ def test_use_that_reaches_the_limit_stops_the_run_at_once_and_not_with_the_next_
     in_world(tmp_path, scenario)
 
 
+@pytest.mark.requirement("budget:uncached-tokens", "budget:stop-at-100")
+def test_a_long_conversation_that_is_read_from_a_cache_stays_below_a_cap_of_tokens(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        turns = [{"tokensIn": n * 50_000, "tokensCacheRead": n * 49_000} for n in range(1, 21)]
+        script = tuple(step for each in turns for step in ({"usage": each}, {"sleep_ms": 50}))
+        long = replace(world.settings.agents["quick"], script=(*script, {"result": "done"}))
+        world.settings = replace(world.settings, agents={**world.settings.agents, "long": long})
+        run = await world.until(await world.spawn("long", budget=Budget(max_tokens=500_000)))
+        stopped = await world.until(
+            await world.spawn("long", budget=Budget(max_total_tokens=500_000))
+        )
+
+        assert run.outcome == OK
+        assert spending.total_usage(run).tokens == 20_000
+        assert stopped.outcome is not None
+        assert stopped.outcome.error == (
+            "stopped: its budget is used up: 500k of 500k total tokens"
+        )
+
+    in_world(tmp_path, scenario)
+
+
 @pytest.mark.requirement("budget:raised", "budget:reserved-at-spawn")
 def test_an_agent_raises_budgets_below_it_within_its_own_and_a_person_that_of_all(
     tmp_path: Path,
