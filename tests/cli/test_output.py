@@ -199,7 +199,7 @@ def test_the_last_line_says_how_it_ended_and_what_it_took() -> None:
             status="failed",
             checks=[Check(target="o.json", reason="empty"), Check(passed=True)],
         ),
-        usage=Usage(tokens_in=3_000, tokens_out=200),
+        usage=Usage(tokens=3_200, tokens_in=3_000, tokens_out=200),
     )
     text = render.summary(item, elapsed_ms=1500)
     said = "failed (its contract is not met) · 1.5s · verified 1/2 · 3.2k tokens"
