@@ -221,13 +221,16 @@ def test_errors_are_those_of_every_other_client(tmp_path: Path) -> None:
     embedded(tmp_path, work)
 
 
-@pytest.mark.requirement("python:control")
+@pytest.mark.requirement("python:control", "budget:raised")
 def test_a_live_run_is_steered_timed_out_on_and_cancelled(tmp_path: Path) -> None:
     async def work(sub: Orchestrator) -> None:
-        run = await sub.spawn("x", agent="sitter")
+        run = await sub.spawn("x", agent="sitter", budget={"max_tokens": 1_000})
         with pytest.raises(TimeoutError):
             await run.wait(timeout=0.05)
-        assert await run.steer("be quick") == "steered"
+        assert await run.steer("be quick", add_tokens=500) == "steered"
+        budget = (await run.status()).budget
+        assert budget is not None
+        assert budget.max_tokens == 1_500
         await run.cancel("enough")
         done = await run.wait()
         assert (done.outcome.status, done.outcome.reason) == (

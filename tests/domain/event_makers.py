@@ -110,7 +110,7 @@ from subagents.domain.run.spec import (
     OnFailure,
     RunSpec,
 )
-from subagents.domain.run.usage import Committed, Spent, Usage
+from subagents.domain.run.usage import Amounts, Committed, Spent, Usage
 from subagents.domain.run.values import RequestId, RunId, SessionKey
 from subagents.domain.run.workspace import Worktree
 from subagents.errors import IllegalTransition
@@ -263,7 +263,12 @@ MAKERS: Final[dict[type, Maker]] = {
     Paused: lambda d, r, t: Paused(at_ms=t, by="me"),
     Resumed: lambda d, r, t: Resumed(at_ms=t, by="me"),
     Prioritized: lambda d, r, t: Prioritized(at_ms=t, by="me", priority=d.draw(st.integers(-5, 5))),
-    SteerRequested: lambda d, r, t: SteerRequested(at_ms=t, by="me", message="hurry"),
+    SteerRequested: lambda d, r, t: SteerRequested(
+        at_ms=t,
+        by="me",
+        message="hurry",
+        added=d.draw(st.none() | st.builds(Amounts, tokens=st.integers(0, 1_000))),
+    ),
     SteerSettled: lambda d, r, t: SteerSettled(
         at_ms=t, number=max(1, r.control.steers_total), taken=d.draw(st.booleans())
     ),

@@ -132,10 +132,13 @@ class Tools:
         session_key: str | None = None,
         label: str | None = None,
         mode: Literal["steer", "followup"] = "steer",
+        add_tokens: int | None = None,
+        add_cost_usd: float | None = None,
     ) -> Document:
         """Send a worker a message; ``{status}`` is ``steered``, ``queued`` or ``accepted``."""
         asked = {"message": message, "session_key": session_key, "label": label, "mode": mode}
-        return await self._use("sessions_send", asked)
+        more = {"add_tokens": add_tokens, "add_cost_usd": add_cost_usd}
+        return await self._use("sessions_send", {**asked, **more})
 
     async def subagents(
         self,

@@ -282,11 +282,7 @@ class Orchestrator:
         """
         rest = {
             "name": name,
-            "budget": {
-                "maxTokens": max_tokens,
-                "maxTotalTokens": max_total_tokens,
-                "maxCostUsd": max_cost_usd,
-            },
+            "budget": _budget(max_tokens, max_total_tokens, max_cost_usd),
             "jobs": jobs,
             "idempotencyKey": idempotency_key,
         }
@@ -318,11 +314,7 @@ class Orchestrator:
                 one entry for each that is refused.
             Forbidden: A guardrail would refuse.
         """
-        budget = {
-            "maxTokens": max_tokens,
-            "maxTotalTokens": max_total_tokens,
-            "maxCostUsd": max_cost_usd,
-        }
+        budget = _budget(max_tokens, max_total_tokens, max_cost_usd)
         rest = {"cwd": self._cwd, "budget": budget}
         with as_written(runs):
             body = {"specs": [spawn_document(run) for run in runs], **rest}
@@ -734,6 +726,10 @@ def _absolute(cwd: Path | str | None) -> Path:
 
 def _schedule(name: str, call: str = "") -> str:
     return f"/v1/schedules/{segment(name)}{call}"
+
+
+def _budget(tokens: int | None, total: int | None, cost_usd: float | None) -> dict[str, object]:
+    return {"maxTokens": tokens, "maxTotalTokens": total, "maxCostUsd": cost_usd}
 
 
 def _environment(env: Mapping[str, str] | None) -> dict[str, object]:

@@ -272,16 +272,28 @@ class RunHandle:
         """End the run and all its descendants; harmless when it has ended."""
         await self._client.post(f"/v1/runs/{self.id}/cancel", {"reason": reason})
 
-    async def steer(self, message: str) -> str:
+    async def steer(
+        self, message: str, *, add_tokens: int | None = None, add_cost_usd: float | None = None
+    ) -> str:
         """``steered`` into the live attempt, or ``queued`` for its next turn.
+
+        By ``add_tokens`` and ``add_cost_usd`` its budget is raised.
 
         Raises:
             Conflict: Its runtime takes no messages, or it has ended.
         """
-        answer = await self._client.post(f"/v1/runs/{self.id}/steer", {"message": message})
+        body = {"message": message, "addTokens": add_tokens, "addCostUsd": add_cost_usd}
+        answer = await self._client.post(f"/v1/runs/{self.id}/steer", body)
         return str(answer["status"])
 
-    async def continue_(self, message: str, *, idempotency_key: str | None = None) -> "RunHandle":
+    async def continue_(
+        self,
+        message: str,
+        *,
+        idempotency_key: str | None = None,
+        add_tokens: int | None = None,
+        add_cost_usd: float | None = None,
+    ) -> "RunHandle":
         """Go on with this run's session, however it ended: the run that has the message now.
 
         It is a new one, or the one at work in the session, which gets the message (its ``receipt``
@@ -290,12 +302,19 @@ class RunHandle:
         Args:
             message: The next thing to do, at most 256 KiB; 4,000 characters for a run at work.
             idempotency_key: The same one twice is one message, for 24 hours.
+            add_tokens: As in ``steer``; of a run that has ended, to what is left of its budget.
+            add_cost_usd: The same of its cost.
 
         Raises:
             Conflict: Its runtime, or its ``cleanup``, left no session to continue; or the key
                 stands for another message.
         """
-        body = {"message": message, "idempotencyKey": idempotency_key}
+        body = {
+            "message": message,
+            "idempotencyKey": idempotency_key,
+            "addTokens": add_tokens,
+            "addCostUsd": add_cost_usd,
+        }
         sent = await self._client.post(f"/v1/runs/{self.id}/send", body)
         return RunHandle(self._client, read(sent, SentMessage))
 

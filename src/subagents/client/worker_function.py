@@ -129,22 +129,9 @@ class WorkerContext:
     ) -> None:
         """Say what the attempt has used so far, in total: budgets count it.
 
-        Args:
-            tokens_in: All tokens read, cached ones included.
-            tokens_out: Tokens written.
-            cost_usd: US dollars.
-            tokens_cache_read: The part of ``tokens_in`` that came from the provider's cache.
-            tokens_cache_write: The part of ``tokens_in`` that was put into it.
+        What came from the provider's cache, and went into it, are parts of ``tokens_in``.
         """
-        emit(
-            UsageEvent(
-                tokens_in=tokens_in,
-                tokens_out=tokens_out,
-                cost_usd=cost_usd,
-                tokens_cache_read=tokens_cache_read,
-                tokens_cache_write=tokens_cache_write,
-            )
-        )
+        emit(UsageEvent(tokens_in, tokens_out, tokens_cache_read, tokens_cache_write, cost_usd))
 
     def report(
         self,

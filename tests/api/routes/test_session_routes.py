@@ -27,6 +27,13 @@ runtime = "scripted"
 tools = ["read", "write", "shell"]
 script = [{ result = "first" }]
 
+[agents.uses]
+runtime = "scripted"
+script = [
+  { usage = { tokensIn = 9000, tokensCacheRead = 7500, costUsd = 0.25 } }, { hang = true },
+  { continued = true }, { result = "done" },
+]
+
 [agents.stays]
 runtime = "scripted"
 script = [{ result = "so far" }, { hang = true }, { continued = true }, { print = "again" }]
@@ -99,6 +106,33 @@ def test_a_message_to_an_ended_session_is_a_new_run_with_its_own_result(tmp_path
         inbox = await home.ok("POST", "/v1/inbox", {})
         announced = [each["runId"] for each in inbox["messages"]]
         assert announced == [first, sent["runId"]]
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.requirement("budget:raised", "sessions:continue:new-run")
+def test_a_session_that_ran_out_of_its_budget_goes_on_with_what_is_left_and_more(
+    tmp_path: Path,
+) -> None:
+    async def scenario(home: Home) -> None:
+        budget = {"maxTokens": 1_000, "maxCostUsd": 1, "maxRuns": 3}
+        first = (await home.spawn("uses", label="u", budget=budget))["runId"]
+        before = await ended(home, first)
+        sent = await send(home, first, "go on", addTokens=500, addCostUsd=0.5, idempotencyKey="k")
+        again = await send(home, first, "go on", addTokens=500, addCostUsd=0.5, idempotencyKey="k")
+        after = await ended(home, sent["runId"])
+        plain = await ended(home, (await send(home, "u", "and now?"))["runId"])
+        other = (await home.spawn("talker"))["runId"]
+        await ended(home, other)
+        path, body = f"/v1/runs/{other}/send", {"message": "x", "addTokens": 5}
+        status, refused = await home.call("POST", path, body)
+
+        assert before["outcome"]["reason"] == "budget"
+        left = {"maxTokens": 500, "maxCostUsd": 1.25, "maxRuns": 3}
+        assert after["spec"]["budget"] == {**before["spec"]["budget"], **left}
+        assert again["runId"] == sent["runId"]
+        assert plain["spec"]["budget"] == after["spec"]["budget"]
+        assert (status, "no such limit of its own" in refused["message"]) == (422, True)
 
     run(tmp_path, scenario)
 

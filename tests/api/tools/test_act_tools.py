@@ -23,6 +23,21 @@ def test_a_message_goes_into_the_live_turn_or_waits_for_the_next_as_asked(tmp_pa
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("tools:send", "budget:raised")
+def test_a_message_can_raise_the_budget_of_the_run_that_gets_it(tmp_path: Path) -> None:
+    async def scenario(desk: ToolCaller) -> None:
+        live = await desk.worker("hang", label="live", budget={"maxTokens": 1000, "maxRuns": 3})
+        await desk.ok("sessions_send", label="live", message="hurry", addTokens=500)
+        refused = await desk.refused("sessions_send", label="live", message="now", addCostUsd=1)
+
+        run = await desk.home.services.engine.queries.run(live.run_id)
+        assert run.spec.budget is not None
+        assert run.spec.budget.max_tokens == 1_500
+        assert refused.structured["code"]
+
+    play(tmp_path, scenario)
+
+
 @pytest.mark.requirement("tools:send")
 def test_a_followup_is_kept_for_a_turn_of_its_own(tmp_path: Path) -> None:
     async def scenario(desk: ToolCaller) -> None:

@@ -1,7 +1,7 @@
 """``subagents continue``, ``interrupt`` and ``attach``: from a shell, a pipe and a terminal."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from tests.cli.cli_home import Home, temporary_home, until
@@ -51,6 +51,27 @@ def test_an_ended_run_is_gone_on_with_and_the_result_printed(shared: Home) -> No
     assert done.out == "and now?\n"
     assert f"c1 continues the session of {first}" in done.err
     assert "c1: ok" in done.err
+
+
+@pytest.mark.requirement("budget:raised", "cli:continue", "cli:steer")
+def test_a_budget_is_raised_with_a_message_to_a_live_run_and_to_one_that_ended(
+    shared: Home,
+) -> None:
+    limits = ("--max-tokens", "1000", "--max-cost", "1")
+    run_id = shared.spawn("work", "--agent", "stays", "--label", "b1", *limits)
+    until(lambda: shared.field(run_id, "phase") == "running", "it works")
+    shared.ok("steer", run_id, "go on", "--add-tokens", "500", "--add-cost", "0.5")
+    budget: Any = shared.field(run_id, "budget")
+    alone = shared.cli("continue", run_id, "--add-tokens", "5")
+    shared.ok("interrupt", run_id)
+    shared.cli("wait", run_id)
+    later = shared.ok("continue", run_id, "more", "-d", "--add-cost", "2").out.strip()
+    more: Any = shared.field(later, "budget")
+
+    assert (budget["maxTokens"], budget["maxCostUsd"]) == (1_500, 1.5)
+    assert "--add-tokens needs a message" in alone.err
+    assert (more["maxTokens"], more["maxCostUsd"]) == (1_500, 3.5)
+    assert "raised by 500 tokens and $0.50" in shared.ok("why", run_id, "--verbose").out
 
 
 @pytest.mark.requirement("cli:continue")

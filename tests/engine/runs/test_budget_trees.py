@@ -15,12 +15,12 @@ from tests.simulation.bills import bill_of
 
 from subagents.domain.rules.budgets.budgets import RESERVE
 from subagents.domain.run import spending
-from subagents.domain.run.events import ChildSpent, SignalReceived
+from subagents.domain.run.events import ChildSpent, SignalReceived, SteerRequested
 from subagents.domain.run.outcome import OK, Reason, Status
 from subagents.domain.run.run import HOLDS_SLOT, MessageKind, Phase, Run
 from subagents.domain.run.signals import UsageSeen
 from subagents.domain.run.spec import Abilities, Budget, RunSpec
-from subagents.domain.run.usage import Usage
+from subagents.domain.run.usage import Amounts, Usage
 from subagents.domain.run.values import RunId, SessionKey, replace
 from subagents.engine.attempts.launch import ref_of
 from subagents.errors import Forbidden, NotFound, SubagentsError
@@ -252,6 +252,64 @@ def test_use_that_reaches_the_limit_stops_the_run_at_once_and_not_with_the_next_
         assert spending.total_usage(run).tokens == 1_200
 
     in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("budget:uncached-tokens", "budget:stop-at-100")
+def test_a_long_conversation_that_is_read_from_a_cache_stays_below_a_cap_of_tokens(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        turns = [{"tokensIn": n * 50_000, "tokensCacheRead": n * 49_000} for n in range(1, 21)]
+        script = tuple(step for each in turns for step in ({"usage": each}, {"sleep_ms": 50}))
+        long = replace(world.settings.agents["quick"], script=(*script, {"result": "done"}))
+        world.settings = replace(world.settings, agents={**world.settings.agents, "long": long})
+        run = await world.until(await world.spawn("long", budget=Budget(max_tokens=500_000)))
+        stopped = await world.until(
+            await world.spawn("long", budget=Budget(max_total_tokens=500_000))
+        )
+
+        assert run.outcome == OK
+        assert spending.total_usage(run).tokens == 20_000
+        assert stopped.outcome is not None
+        assert stopped.outcome.error == (
+            "stopped: its budget is used up: 500k of 500k total tokens"
+        )
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("budget:raised", "budget:reserved-at-spawn")
+def test_an_agent_raises_budgets_below_it_within_its_own_and_a_person_that_of_all(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        async def raised(run_id: RunId, tokens: int, by: str) -> None:
+            added = Amounts(tokens=tokens, total_tokens=tokens)
+            steered = world.engine.control.steer(run_id, "more", by=by, added=added)
+            await world.clock.result(steered)
+            await world.clock.advance(2)
+
+        lead = await running(world, budget=Budget(max_tokens=1_000))
+        child = await running(world, lead, budget=Budget(max_tokens=500))
+        agent = (await world.run(lead)).session_key
+        with pytest.raises(Forbidden, match="has 400 of 1k tokens left for sub-agents"):
+            await raised(child, 401, agent)
+        await raised(child, 400, agent)
+        with pytest.raises(Forbidden, match="a run cannot steer itself"):
+            await raised(lead, 1, agent)
+        await raised(lead, 9_000, "a person")
+
+        found = await world.run(child)
+        assert found.spec.budget == Budget(max_tokens=900)
+        assert spending.promised(await world.run(lead)).tokens == 900
+        assert (await world.run(lead)).spec.budget == Budget(max_tokens=10_000)
+        journal = world.store.journal(child, after_seq=0, limit=100)
+        (event,) = [each.event for each in journal if isinstance(each.event, SteerRequested)]
+        assert (event.by, event.added) == (agent, Amounts(tokens=400, total_tokens=400))
+        await world.restart()
+        assert (await world.run(child)).spec.budget == Budget(max_tokens=900)
+
+    in_world(tmp_path, scenario, max_spawn_depth=3)
 
 
 @pytest.mark.requirement("budget:stop-below")

@@ -1,7 +1,7 @@
 """A dry run as an answer: what a spawn would come to, from the runs that it would store."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Final, TypeVar
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Final
 
 import msgspec
 
@@ -10,6 +10,7 @@ from subagents.api.wire import run_answers as wire
 from subagents.api.wire.wire_struct import NamedRun, made
 from subagents.domain.rules.admission import lane_key, priority
 from subagents.domain.rules.budgets import budgets
+from subagents.domain.rules.budgets.budgets import Dimension
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.outcome import CheckType
 from subagents.domain.run.run import Phase, Run
@@ -18,7 +19,6 @@ from subagents.domain.run.values import RunId
 from subagents.engine.runs.spawn import Receipt
 from subagents.engine.runs.surroundings import Surroundings
 
-N = TypeVar("N", int, float)
 REPORT: Final = "completion report"
 
 
@@ -46,7 +46,7 @@ def dry_run(
             _planned(each, brought, around, plan, warnings=warnings, new=new, beside=planned)
             for each, brought in zip(receipts, environments, strict=True)
         ],
-        **{f"max_{each.field}": _together(planned, plan, each.limit) for each in budgets.USED},
+        **{f"max_{each.field}": _together(planned, plan, each) for each in budgets.USED},
         max_seconds=None if plan is None else plan.max_seconds,
     )
 
@@ -129,15 +129,13 @@ def _budget(run: Run) -> wire.PlannedBudget | None:
     return made(wire.PlannedBudget, found, shared=run.resolved.shared_budget is not None)
 
 
-def _together(
-    runs: Sequence[Run], plan: Budget | None, limit_of: Callable[[Budget | None], N | None]
-) -> N | None:
+def _together(runs: Sequence[Run], plan: Budget | None, of: Dimension) -> Any:
     """What all of them may use; None = something is not bounded, or reports no usage."""
     if not all(run.resolved.abilities.usage for run in runs):
         return None
-    own = [limit_of(run.spec.budget) for run in runs]
-    shared = [limit_of(run.resolved.shared_budget) for run in runs]
-    known: list[N] = [] if (most := limit_of(plan)) is None else [most]
+    own = [of.limit(run.spec.budget) for run in runs]
+    shared = [of.limit(run.resolved.shared_budget) for run in runs]
+    known = [] if (most := of.limit(plan)) is None else [most]
     if None not in own:
         known.append(sum(each for each in own if each is not None))
     elif all(mine is not None or ours is not None for mine, ours in zip(own, shared, strict=True)):

@@ -17,6 +17,7 @@ from subagents.config.user_config import UserConfig
 from subagents.domain.rules.parameter_checks import check_task
 from subagents.domain.run.access import Ceiling
 from subagents.domain.run.run import Run
+from subagents.domain.run.usage import Amounts
 from subagents.domain.run.values import SessionKey
 from subagents.engine.engine import Engine
 from subagents.engine.records.counters import Histogram
@@ -180,6 +181,7 @@ class Services:
         key: str | None,
         is_operator: bool,
         ceiling: Ceiling | None = None,
+        added: Amounts | None = None,
     ) -> Sent:
         """Send to the session of a run under the configuration effective where it works.
 
@@ -205,6 +207,7 @@ class Services:
                 ),
                 mode=mode,
                 key=key,
+                added=added,
             )
         return sent._replace(warnings=(*sent.warnings, *config.ignored)) if sent.is_new else sent
 

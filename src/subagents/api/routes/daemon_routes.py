@@ -37,6 +37,7 @@ from subagents.api.wire.message_answers import ChannelState
 from subagents.api.wire.parameters import word
 from subagents.api.wire.wire_struct import made
 from subagents.domain.rules.budgets import shared_caps
+from subagents.domain.rules.budgets.budgets import USED
 from subagents.domain.rules.parameter_checks import check_path
 from subagents.domain.run.shell_variables import STARTED_BY, is_login, provider_variables
 from subagents.errors import SubagentsError, UsageError
@@ -186,9 +187,7 @@ def _budgets(services: Services) -> list[SharedBudget]:
                 SharedBudget,
                 used,
                 key=cap.key,
-                max_tokens=cap.limit.max_tokens,
-                max_total_tokens=cap.limit.max_total_tokens,
-                max_cost_usd=cap.limit.max_cost_usd,
+                **{f"max_{each.field}": each.limit(cap.limit) for each in USED},
                 cost_unknown_runs=used.cost_unknown,
                 text=shared_caps.text(cap, used),
                 exhausted=shared_caps.is_spent(cap, used),

@@ -286,7 +286,7 @@ async def steer(request: Request) -> Response:
     services, caller, run = await on_run(request)
     body = wire.parse_body(await body_of(request), wire.SteerBody)
     taken = await services.engine.control.steer(
-        run.id, body.message, by=caller.session, ceiling=caller.ceiling
+        run.id, body.message, by=caller.session, ceiling=caller.ceiling, added=body.added
     )
     return answer(run_building.changed(await services.engine.queries.run(run.id), taken))
 

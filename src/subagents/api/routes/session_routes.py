@@ -32,7 +32,7 @@ KEY_CHARS_MAX: Final = IDEMPOTENCY_KEY_CHARS_MAX - 64
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=TEXT_CHARS_MAX)]
 
 
-class SendBody(wire.Body, frozen=True):
+class SendBody(wire.SteerBody, frozen=True):
     message: Text
     mode: str = EITHER
     """``either``, ``steer`` (only to a run at work) or ``followup`` (not into its present turn)."""
@@ -60,6 +60,7 @@ async def send(request: Request) -> Response:
         key=body.idempotency_key,
         is_operator=caller.is_operator,
         ceiling=caller.ceiling,
+        added=body.added,
     )
     return answer(run_building.sent(sent))
 

@@ -8,6 +8,7 @@ from subagents.api.tools.tool import Answer, Call, picked
 from subagents.api.tools.tool_arguments import RespondArguments, SendArguments, decoded
 from subagents.api.wire import requests as wire
 from subagents.api.wire.decoding import one_of
+from subagents.domain.run.usage import Amounts
 from subagents.engine.runs.sessions import MODES, STEER
 from subagents.errors import UsageError
 
@@ -31,10 +32,12 @@ async def send(call: Call) -> Answer:
             details={"field": "sessionKey"},
         )
     target = asked.session_key or asked.label or ""
-    return await steer(call, target, asked.message, mode=mode)
+    return await steer(call, target, asked.message, mode=mode, added=asked.added)
 
 
-async def steer(call: Call, target: str, message: str, *, mode: str = STEER) -> Answer:
+async def steer(
+    call: Call, target: str, message: str, *, mode: str = STEER, added: Amounts | None = None
+) -> Answer:
     """As ``send``, to the run that any selector names."""
     run = await find_run(call.services, target, call.caller)
     sent = await call.services.send(
@@ -45,6 +48,7 @@ async def steer(call: Call, target: str, message: str, *, mode: str = STEER) -> 
         key=call.call_id,
         is_operator=False,  # a tool gives no person's rights
         ceiling=call.caller.ceiling,
+        added=added,
     )
     now = sent.run
     started = ("continues", *(("warnings",) if sent.warnings else ())) if sent.is_new else ()

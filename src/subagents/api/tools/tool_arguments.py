@@ -71,7 +71,7 @@ class TreeArguments(wire.Body, frozen=True):
     depth: Annotated[int, Meta(ge=1, le=TREE_DEPTH_MAX, description="Levels")] = TREE_DEPTH_MAX
 
 
-class SendArguments(wire.Body, frozen=True):
+class SendArguments(wire.SteerBody, frozen=True):
     message: Annotated[str, Meta(min_length=1)]
     session_key: Annotated[Selector | None, Meta(description="Or a run id")] = None
     label: Annotated[Selector | None, Meta(description="Instead of sessionKey")] = None

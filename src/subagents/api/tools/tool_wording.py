@@ -298,7 +298,7 @@ def usage_parts(found: RunStatus) -> list[str]:
     """Tokens, and dollars when they are known."""
     parts: list[str] = []
     if found.tokens_in is not None or found.tokens_out is not None:
-        read = None if found.usage is None else found.usage.tokens_cache_read
+        read = found.usage and found.usage.tokens_cache_read
         cached = f" ({read} cached)" if read else ""
         parts.append(f"tokens {found.tokens_in or 0} in{cached}, {found.tokens_out or 0} out")
     if found.cost_usd is not None:

@@ -41,6 +41,7 @@ from subagents.domain.run.spec import (
     TOKENS_MAX,
     RunSpec,
 )
+from subagents.domain.run.usage import Amounts
 from subagents.domain.run.values import Value
 from subagents.domain.text.report_text import REPORT_CHARS_MAX
 from subagents.errors import SubagentsError, UsageError, together
@@ -211,6 +212,16 @@ class CancelBody(Body, frozen=True):
 
 class SteerBody(Body, frozen=True):
     message: Message
+    add_tokens: Annotated[int, Meta(ge=1, le=TOKENS_MAX)] | None = None
+    """By so much the run's limits of tokens are raised."""
+    add_cost_usd: Annotated[float, Meta(gt=0, le=COST_USD_MAX)] | None = None
+
+    @property
+    def added(self) -> Amounts | None:
+        """By how much the run's budget is raised; None = it stays."""
+        tokens = self.add_tokens or 0
+        found = Amounts(tokens=tokens, total_tokens=tokens, cost_usd=self.add_cost_usd or 0)
+        return found if found != Amounts() else None
 
 
 class PriorityBody(Body, frozen=True):

@@ -9,7 +9,7 @@ from subagents.api.wire.run_answers import RunDetail, RunRow, SpawnReceipt
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
-from subagents.cli.flags import Json, Parameter, Run, Runs, Yes
+from subagents.cli.flags import AddCost, AddTokens, Json, Parameter, Run, Runs, Yes
 from subagents.cli.runs import selectors
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.show import render
@@ -26,6 +26,8 @@ def steer(
     message: Annotated[str, Parameter(help="The message.", metavar=TEXT_METAVAR)],
     /,
     *,
+    add_tokens: AddTokens = None,
+    add_cost: AddCost = None,
     json: Json = False,
 ) -> None:
     """Send a message to a live worker. If its runtime takes no input now, the message waits.
@@ -34,10 +36,11 @@ def steer(
 
         subagents steer last 'leave the vendored files out'
 
-        subagents steer docs 'stop after chapter 2' --json
+        subagents steer docs 'the tests, too' --add-tokens 200000
     """
+    body = {"message": message, "addTokens": add_tokens, "addCostUsd": add_cost}
     with connect() as client:
-        answer = client.post(path_of(run, "/steer"), {"message": message})
+        answer = client.post(path_of(run, "/steer"), body)
     _done(answer, render.status_line(answer), json=json)
 
 

@@ -7,7 +7,7 @@ from subagents.api.wire.run_answers import SentMessage
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
-from subagents.cli.flags import Json, Parameter, Run, refuse_unused
+from subagents.cli.flags import AddCost, AddTokens, Json, Parameter, Run, refuse_unused
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.runs.spawn_flags import task_text
 from subagents.cli.runs.submission import wait_and_print
@@ -39,6 +39,8 @@ def continue_(
             metavar="N",
         ),
     ] = None,
+    add_tokens: AddTokens = None,
+    add_cost: AddCost = None,
     json: Json = False,
 ) -> int:
     """Continue the session of a run: start a new run in it, or message the one that is running.
@@ -63,13 +65,14 @@ def continue_(
     if not message:
         from subagents.cli.runs.attach import attach  # noqa: PLC0415  with threads, as needed
 
-        refuse_unused("needs a message", detach=detach)
+        refuse_unused("needs a message", detach=detach, add_tokens=bool(add_tokens))
+        refuse_unused("needs a message", add_cost=bool(add_cost))
         return attach(run, tail=LINES if tail is None else tail, json=json)
     refuse_unused("does not go with a message", tail=tail is not None)
-    text = task_text(message)
+    body = {"message": task_text(message), "addTokens": add_tokens, "addCostUsd": add_cost}
     started = time.monotonic()
     with connect(starts=True) as client:
-        answer = client.post(path_of(run, "/send"), {"message": text}, timeout_s=30)
+        answer = client.post(path_of(run, "/send"), body, timeout_s=30)
     sent = read(answer, SentMessage)
     for warning in sent.warnings:
         output.note(f"warning: {sent.run_id}: {warning}")

@@ -226,14 +226,13 @@ def _starts(run: "PlannedRun") -> str:
 
 
 def _most(found: "run_answers.DryRun") -> str:
-    tokens, cost, seconds = found.max_tokens, found.max_cost_usd, found.max_seconds
-    total = found.max_total_tokens
-    words = [
-        *([] if tokens is None else [f"{tokens:,} tokens"]),
-        *([] if total is None else [f"{total:,} total tokens"]),
-        *([] if cost is None else [money(cost)]),
-        *([] if seconds is None else [duration(round(seconds * 1000))]),
-    ]
+    amounts = (
+        f"{found.max_tokens:,} tokens" if found.max_tokens else "",
+        f"{found.max_total_tokens:,} total tokens" if found.max_total_tokens else "",
+        money(found.max_cost_usd) if found.max_cost_usd else "",
+        duration(round(found.max_seconds * 1000)) if found.max_seconds else "",
+    )
+    words = [each for each in amounts if each]
     return f", at most {' and '.join(words)} together" if words else ""
 
 

@@ -51,10 +51,11 @@ def settle_up(before: Run, step: Transition, event: Event, *, stop: Stop) -> Tra
     is_settled = run.phase in SETTLED
     if is_settled and run.lineage.requester_run is None:
         return step  # no run above it counts, and nothing of it is left to be stopped
-    is_timed = type(event) is TimerFired and budgets.is_timed(run)
+    budget = run.spec.budget
+    is_timed = type(event) is TimerFired and budget is not None and budget.max_seconds is not None
     # Nearly every event ends here: what was used is summed up only where it can have changed.
     is_same = run.children.sums is before.children.sums and is_settled == (before.phase in SETTLED)
-    if is_same and not is_timed and _used_alike(before, run):
+    if is_same and budget is before.spec.budget and not is_timed and _used_alike(before, run):
         return step
     known, found = _report(before), _report(run)
     if not is_settled and (is_timed or found != known):

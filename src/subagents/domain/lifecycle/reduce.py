@@ -802,6 +802,8 @@ def _thawed(run: Run, since_ms: int, at_ms: int) -> Transition:
 def _steer_requested(run: Run, event: events.SteerRequested) -> Transition:
     """Whoever writes to the worker has read its notices: the message answers them all."""
     run = replace(run, control=replace(run.control, last_steer_ms=event.at_ms))
+    if event.added is not None and run.spec.budget is not None:
+        run = budgets.with_raised(run, event.added, event.at_ms)
     notices = tuple(each for each in run.pending_requests if each.priority is not None)
     given = Answer(decision=Decision.ANSWER, text=event.message, by=event.by, at_ms=event.at_ms)
     for notice in notices:

@@ -118,10 +118,9 @@ def _adds_nothing(attempt: Attempt, seen: ResultSeen) -> bool:
 def most(known: Usage, seen: Usage) -> Usage:
     """Totals only grow: an older one that comes late takes nothing back."""
     usage = merged(known, seen, max)
-    if (read := usage.tokens_cache_read) is None or read <= (usage.tokens_in or 0):
-        return usage
+    read, whole = usage.tokens_cache_read, usage.tokens_in or 0
     # A part cannot be more than the whole: what others used would count for less.
-    return replace(usage, tokens_cache_read=usage.tokens_in or 0)
+    return usage if read is None or read <= whole else replace(usage, tokens_cache_read=whole)
 
 
 def added(known: Usage | None, more: Usage | None) -> Usage | None:

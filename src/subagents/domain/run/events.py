@@ -16,7 +16,7 @@ from subagents.domain.run.outcome import Check, DeliveryPath, Outcome, Verificat
 from subagents.domain.run.run import Answer, BudgetStop, Continues, DeliveryTry, Priority, Request
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Resolved, RunSpec
-from subagents.domain.run.usage import Committed, Spent, Usage
+from subagents.domain.run.usage import Amounts, Committed, Spent, Usage
 from subagents.domain.run.values import RunId, SessionKey, Value, decoded
 from subagents.domain.run.workspace import Worktree
 
@@ -287,6 +287,8 @@ class SteerRequested(Fact, frozen=True, tag=True):
     message: str
     next_turn: bool = False
     """Kept for the next turn also where the runtime could take it now."""
+    added: Amounts | None = None
+    """How much its budget is raised with it."""
 
 
 class InterruptRequested(Fact, frozen=True, tag=True):

@@ -8,12 +8,12 @@ copies two short tuples, not the whole list. See docs/decisions/0063.
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from operator import add, sub
-from typing import Final, Generic, NamedTuple, Self, TypeVar, overload
+from typing import Any, Final, Generic, Self, TypeAlias, TypeVar, overload
 
 import msgspec
 
 from subagents.domain.run.outcome import Outcome
-from subagents.domain.run.usage import Committed, Spent
+from subagents.domain.run.usage import Committed, Spent, Usage
 from subagents.domain.run.values import RunId, Value, replace
 
 CHUNK: Final = 128
@@ -22,8 +22,6 @@ CHUNK: Final = 128
 UNIT: Final = 1 << 1074
 """Amounts are added up as whole numbers of the smallest float's, so that no sum is rounded on the
 way: it is the same in whatever order its parts came, changed and were read from the disk."""
-
-_TOKENS: Final = ("tokens_in", "tokens_out", "tokens_cache_read", "tokens_cache_write")
 
 
 class LinkedRun(Value, frozen=True):
@@ -163,68 +161,43 @@ class Dependencies(LinkedRuns[Dependency]):
         return new
 
 
-class Sums(NamedTuple):
-    """What children used and may come to, and of how many of them each amount is known."""
+Sums: TypeAlias = tuple[int, ...]
+"""What children used, of how many of them each amount is known, and what they may come to; in the
+order of the fields, a cost in ``UNIT``."""
+_USED: Final = Usage.__struct_fields__
+_MOST: Final = Committed.__struct_fields__
+_NAMES: Final = (*_USED, *("",) * (len(_USED) + 2), *_MOST)
+_COST: Final = "cost_usd"
 
-    tokens_in: int = 0
-    tokens_in_known: int = 0
-    tokens_out: int = 0
-    tokens_out_known: int = 0
-    tokens_cache_read: int = 0
-    tokens_cache_read_known: int = 0
-    tokens_cache_write: int = 0
-    tokens_cache_write_known: int = 0
-    cost: int = 0
-    """The cost in ``UNIT``, as is ``most_cost``."""
-    cost_known: int = 0
-    runs: int = 0
-    cost_unknown_runs: int = 0
-    most_tokens: int = 0
-    most_total_tokens: int = 0
-    most_cost: int = 0
-    most_runs: int = 0
 
-    @classmethod
-    def of(cls, child: Child) -> "Sums":
-        """The sums of one child alone."""
-        used, most = child.spent, child.committed
-        tokens = [getattr(used, name) for name in _TOKENS]
-        parts = [part for each in tokens for part in (each or 0, each is not None)]
-        parts += [_exact(used.cost_usd or 0.0), used.cost_usd is not None]
-        parts += [used.runs, used.cost_unknown_runs]
-        parts += [most.tokens, most.total_tokens, _exact(most.cost_usd), most.runs]
-        return cls._make(parts)
+def _sums(child: Child) -> Sums:
+    """Those of one child alone."""
+    spent, most = child.spent, child.committed
+    return (
+        *(_whole(name, getattr(spent, name) or 0) for name in _USED),
+        *(getattr(spent, name) is not None for name in _USED),
+        *(spent.runs, spent.cost_unknown_runs),
+        *(_whole(name, getattr(most, name)) for name in _MOST),
+    )
 
-    def plus(self, more: "Sums") -> "Sums":
-        """These and those of others."""
-        return Sums(*map(add, self, more))
 
-    def minus(self, less: "Sums") -> "Sums":
-        """These without those of others."""
-        return Sums(*map(sub, self, less))
+def _whole(name: str, amount: float) -> int:
+    if name != _COST:
+        return int(amount)
+    numerator, denominator = amount.as_integer_ratio()
+    return numerator * (UNIT // denominator)
 
-    @property
-    def spent(self) -> Spent:
-        """What all of them used; an amount that none of them knows is None."""
-        return Spent(
-            **{
-                name: getattr(self, name) if getattr(self, f"{name}_known") else None
-                for name in _TOKENS
-            },
-            cost_usd=self.cost / UNIT if self.cost_known else None,
-            runs=self.runs,
-            cost_unknown_runs=self.cost_unknown_runs,
-        )
 
-    @property
-    def committed(self) -> Committed:
-        """The most that all of them may come to."""
-        return Committed(
-            tokens=self.most_tokens,
-            total_tokens=self.most_total_tokens,
-            cost_usd=self.most_cost / UNIT,
-            runs=self.most_runs,
-        )
+def _summed_up(sums: Sums) -> tuple[Spent, Committed]:
+    """What all of them used, and may come to; an amount that none of them knows is None."""
+    found: list[Any] = [
+        each / UNIT if name == _COST else each for name, each in zip(_NAMES, sums, strict=True)
+    ]
+    used = zip(_USED, found, sums[len(_USED) :], strict=False)
+    spent = {name: each if is_known else None for name, each, is_known in used}
+    runs, unknown = sums[2 * len(_USED) : -len(_MOST)]
+    most = dict(zip(_MOST, found[-len(_MOST) :], strict=True))
+    return Spent(**spent, runs=runs, cost_unknown_runs=unknown), Committed(**most)
 
 
 class Children(LinkedRuns[Child]):
@@ -243,8 +216,8 @@ class Children(LinkedRuns[Child]):
         super().__init__(runs)
         self.untold_number = sum(not each.told for each in self)
         """How many have a result, or will, that reached neither the agent nor the run's result."""
-        self.sums = Sums(*map(sum, zip(Sums(), *map(Sums.of, self), strict=True)))
-        self.spent, self.committed = self.sums.spent, self.sums.committed
+        self.sums = tuple(map(sum, zip((0,) * len(_NAMES), *map(_sums, self), strict=True)))
+        self.spent, self.committed = _summed_up(self.sums)
 
     @property
     def untold(self) -> tuple[Child, ...]:
@@ -255,8 +228,8 @@ class Children(LinkedRuns[Child]):
         """With one more."""
         new = self._added(child)
         new.untold_number = self.untold_number + (not child.told)
-        new.sums = self.sums.plus(Sums.of(child))
-        new.spent, new.committed = new.sums.spent, new.sums.committed
+        new.sums = tuple(map(add, self.sums, _sums(child)))
+        new.spent, new.committed = _summed_up(new.sums)
         return new
 
     # Each of these returns the list itself when nothing changes.
@@ -305,8 +278,9 @@ class Children(LinkedRuns[Child]):
         if before.spent is child.spent and before.committed is child.committed:
             new.sums, new.spent, new.committed = self.sums, self.spent, self.committed
         else:
-            new.sums = self.sums.minus(Sums.of(before)).plus(Sums.of(child))
-            new.spent, new.committed = new.sums.spent, new.sums.committed
+            others = map(sub, self.sums, _sums(before))
+            new.sums = tuple(map(add, others, _sums(child)))
+            new.spent, new.committed = _summed_up(new.sums)
         return new
 
 
@@ -325,8 +299,3 @@ def from_list(kind: type, found: object) -> object:
     if kind is Dependencies:
         return Dependencies(msgspec.convert(found, list[Dependency]))
     raise NotImplementedError(f"{kind.__name__} is not read")
-
-
-def _exact(amount: float) -> int:
-    numerator, denominator = amount.as_integer_ratio()
-    return numerator * (UNIT // denominator)

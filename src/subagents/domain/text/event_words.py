@@ -25,7 +25,7 @@ from subagents.domain.run.outcome import (
     failures_text,
 )
 from subagents.domain.run.run import Decision, Exit, Run
-from subagents.domain.run.usage import Spent
+from subagents.domain.run.usage import Amounts, Spent
 from subagents.domain.run.values import RunId
 from subagents.domain.run.worker_output import LineType, OutputItem
 from subagents.domain.run.workspace import summary
@@ -37,6 +37,7 @@ from subagents.text import (
     duration,
     iso,
     listed,
+    money,
     one_line,
     signal_name,
 )
@@ -440,6 +441,7 @@ WORDS: Final = dict(
             events.SteerRequested,
             lambda event, _, texts: (
                 f"message from {person(event.by)}: {texts.quoted(event.message)}"
+                f"{_raised(event.added or Amounts())}"
             ),
             line=LineType.USER,
             mark="steered",
@@ -662,6 +664,12 @@ def _verification(verification: Verification, run: Run, texts: Texts) -> str:
 def _who(child_id: RunId, run: Run) -> str:
     child = run.children.get(child_id)
     return "judge" if child is not None and child.judges is not None else "sub-agent"
+
+
+def _raised(added: Amounts) -> str:
+    parts = [f"{compact(added.tokens)} tokens"] if added.tokens else []
+    parts += [money(added.cost_usd)] if added.cost_usd else []
+    return f"; its budget is raised by {' and '.join(parts)}" if parts else ""
 
 
 def _spent(used: Spent) -> str:

@@ -14,6 +14,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
+from msgspec.structs import asdict
+
 from subagents.domain.rules.budgets.request_holds import (
     Cap,
     Counted,
@@ -148,21 +150,15 @@ class RequestDesk:
         event = RequestHeld(
             at_ms=self._clock.now_ms(),
             attempt=len(run.attempts),
-            usage=counted.usage,
             tokens=granted.tokens,
             cost_usd=granted.cost_usd,
-            lost_tokens=counted.lost_tokens,
-            lost_cost_usd=counted.lost_cost_usd,
+            **asdict(counted),
         )
         self._ledger.apply_now(run.id, event)
         # A request that started and is not on the disk would be forgotten by the next kill -9.
         await self._ledger.committed()
-        is_lowered = granted.output_tokens < need.output_tokens
-        return HoldAnswer(
-            granted=True,
-            is_limited=True,
-            output_tokens=granted.output_tokens if is_lowered else None,
-        )
+        output = granted.output_tokens if granted.output_tokens < need.output_tokens else None
+        return HoldAnswer(granted=True, is_limited=True, output_tokens=output)
 
     async def _refuse(self, run: Run, short: Short) -> HoldAnswer:
         """The run ends with what it has: nothing more of it fits into the cap."""

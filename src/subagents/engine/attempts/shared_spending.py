@@ -131,15 +131,9 @@ class SharedSpending:
         share = self._shares.get(cap.key)
         if share is None:
             return own.plus((self._before or {}).get(cap.key, NOTHING))
-        return own.plus(
-            Used(
-                tokens=share.others_used.tokens,
-                cost_usd=share.others_used.usd,
-                held_tokens=share.others_held.tokens,
-                held_usd=share.others_held.usd,
-                cost_unknown=share.others_cost_unknown,
-            )
-        )
+        used = share.others_used
+        others = Used(used.tokens, 0, used.usd, *share.others_held, share.others_cost_unknown)
+        return own.plus(others)
 
     async def load(self) -> None:
         """Make the sums again, from the stored runs."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from subagents.domain.rules import admission, ceilings
+from subagents.domain.rules.budgets import reservations
 from subagents.domain.rules.continuation import way_on
 from subagents.domain.run.access import Ceiling
 from subagents.domain.run.events import (
@@ -23,7 +24,9 @@ from subagents.domain.run.events import (
 )
 from subagents.domain.run.run import Phase, Run, StopCause
 from subagents.domain.run.spec import PRIORITY_MAX
+from subagents.domain.run.usage import Amounts
 from subagents.domain.run.values import RunId, SessionKey
+from subagents.engine.kernel.addresses import ancestors
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.runs.emergency_stops import EmergencyStops
 from subagents.engine.runs.queries import Queries
@@ -156,13 +159,15 @@ class Control:
         by: str,
         ceiling: Ceiling | None = None,
         next_turn: bool = False,
+        added: Amounts | None = None,
         before: Callable[[], None] | None = None,
     ) -> str:
         """Put a message into the live attempt (``steered``), or keep it for the next (``queued``).
 
         With ``next_turn`` it is kept in any case (``accepted``): for the first turn of a run that
         has not started, else for the one after the present turn. ``ceiling`` is the most that the
-        sender may do itself. ``before`` is called when all checks passed, in the same commit.
+        sender may do itself. By ``added`` the run's budget is raised. ``before`` is called when all
+        checks passed, in the same commit.
 
         Raises:
             UsageError: Empty or longer than 4,000 characters.
@@ -195,7 +200,9 @@ class Control:
                 f'runtime "{run.resolved.runtime}" takes no messages while it runs',
                 hint=_instead_of_message(run),
             )
-        event = SteerRequested(at_ms=now, by=by, message=message, next_turn=next_turn)
+        if added is not None:
+            reservations.check_raise(run, [*ancestors(self._ledger.live, run)], added, now_ms=now)
+        event = SteerRequested(at_ms=now, by=by, message=message, next_turn=next_turn, added=added)
         if before is not None:
             before()  # without an await in between: what it puts into the ledger is in this commit
         await self._apply(run_id, event)

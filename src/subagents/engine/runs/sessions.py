@@ -3,10 +3,12 @@
 from functools import partial
 from typing import Final, NamedTuple
 
+from subagents.domain.rules.budgets import budgets, reservations
 from subagents.domain.rules.idempotency import differing, digest_of
-from subagents.domain.run.access import Ceiling
+from subagents.domain.run import spending
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import RunSpec
+from subagents.domain.run.usage import Amounts
 from subagents.domain.run.values import RunId, SessionKey, replace
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.runs.control import Control
@@ -66,6 +68,7 @@ class Sessions:
         *,
         mode: str = EITHER,
         key: str | None = None,
+        added: Amounts | None = None,
     ) -> Sent:
         """A message for the session of a run, whoever works in it now.
 
@@ -78,6 +81,7 @@ class Sessions:
                 its ceiling means for a run at work: see ``Control.steer``.
             mode: ``steer`` = only to a run at work; ``followup`` = not into its present turn.
             key: The same one twice is one message, for 24 hours.
+            added: Raises the budget of a run at work, or what was left of that of one that ended.
 
         Raises:
             IdempotencyConflict: The key stands for another message; nothing was sent.
@@ -94,16 +98,18 @@ class Sessions:
                 return await self._repeated(known, run, message)
             try:
                 if not run.is_settled:
-                    return await self._tell(
-                        run, message, by=by, ceiling=context.ceiling, mode=mode, key=key
-                    )
+                    return await self._tell(run, message, context, mode=mode, key=key, added=added)
                 if mode == STEER:
                     raise Conflict(
                         f"run {run.id} is {run.phase}: there is no attempt to steer",
                         hint=f"continue its session: subagents continue {run.id} MESSAGE "
                         "(mode followup)",
                     )
-                spec = RunSpec(task=message, continues=run.id, idempotency_key=key)
+                budget = None
+                if added is not None:
+                    reservations.check_raise(run, (), added, now_ms=0)
+                    budget = budgets.raised(run.spec.budget, added, spending.spent(run))
+                spec = RunSpec(task=message, continues=run.id, idempotency_key=key, budget=budget)
                 # Its directory is the session's own.
                 starting = replace(context, session=await self._requester(run, by), cwd="")
                 started = await self._spawner.spawn(spec, starting)
@@ -135,25 +141,31 @@ class Sessions:
         self,
         run: Run,
         message: str,
+        context: SpawnContext,
         *,
-        by: SessionKey,
-        ceiling: Ceiling | None,
         mode: str,
         key: str | None,
+        added: Amounts | None,
     ) -> Sent:
         if run.phase is Phase.VERIFYING:
             raise Conflict(
                 f"run {run.id} is verifying what its worker did: it takes no message now",
                 hint="send it again in a moment",
             )
-        owner = self._ledger.inbox_of(by)
         before = None
         if key is not None:
             digest = _digest(run.id, message)
+            owner = self._ledger.inbox_of(context.session)
             before = partial(self._spawner.keys.remember, owner, key, run.id, digest=digest)
         try:
             status = await self._control.steer(
-                run.id, message, by=by, ceiling=ceiling, next_turn=mode == FOLLOWUP, before=before
+                run.id,
+                message,
+                by=context.session,
+                ceiling=context.ceiling,
+                next_turn=mode == FOLLOWUP,
+                added=added,
+                before=before,
             )
         except Conflict as error:
             if (await self._queries.run(run.id)).is_settled:
@@ -171,7 +183,8 @@ class Sessions:
         made = await self._queries.run(known.run_id)
         names = differing(known.digest, _digest(run.id, message))
         # Which run of the session it named depends on when it was sent.
-        differs = ["message" if name == "task" else name for name in names if name != "continues"]
+        names = tuple(name for name in names if name not in {"continues", "budget"})
+        differs = ["message" if name == "task" else name for name in names]
         if known.digest is not None and made.root != run.root:
             differs.append("session")
         if differs:

@@ -1,5 +1,7 @@
 """Budgets by the reducer alone: what is used, what follows at the edges, what may be spawned."""
 
+from typing import Any
+
 import msgspec
 import pytest
 from tests.builders import NOW_MS, Life, a_contract, a_resolved, in_phase
@@ -14,13 +16,14 @@ from subagents.domain.run.effects import (
     ResumeAttempt,
     StopAttempt,
     StopChildren,
+    TellSpent,
 )
-from subagents.domain.run.events import BudgetExhausted, ChildSpent, TimerFired
+from subagents.domain.run.events import BudgetExhausted, ChildSpent, SteerRequested, TimerFired
 from subagents.domain.run.outcome import OK, Outcome, Reason, Status, Verdict, VerificationState
 from subagents.domain.run.run import Phase, StopCause
 from subagents.domain.run.signals import UsageSeen
-from subagents.domain.run.spec import Budget, OnFailure, RunSpec
-from subagents.domain.run.usage import Committed, Spent, Usage
+from subagents.domain.run.spec import TOKENS_MAX, Budget, OnFailure, RunSpec
+from subagents.domain.run.usage import Amounts, Committed, Spent, Usage
 from subagents.domain.run.values import RunId
 
 
@@ -35,6 +38,60 @@ def texts_of(life: Life) -> list[str]:
 def error_of(outcome: Outcome | None) -> str:
     assert outcome is not None
     return outcome.error or ""
+
+
+def raise_by(life: Life, **added: Any) -> Life:
+    more = Amounts(**added)
+    life.apply(SteerRequested(at_ms=life.at_ms, by="me", message="the tests, too", added=more))
+    return life
+
+
+# -- raised -------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("budget:raised")
+def test_a_raised_budget_is_kept_alerted_and_stopped_at_its_new_edges() -> None:
+    life = use(a_life(parent=True).start().child(), 850)
+    raise_by(life, tokens=1_000, total_tokens=1_000)
+
+    assert life.run.spec.budget == Budget(max_tokens=2_000)
+    assert life.of(TellSpent, life.followups)[-1].committed.tokens == 2_000
+    assert texts_of(use(life, 1_000))[-1] == "💰 50% of the budget: 1k of 2k tokens"
+    use(life, 1_700)
+    assert texts_of(life)[-1] == "💰 85% of the budget: 1.7k of 2k tokens"
+    assert life.of(StopAttempt) == []
+    assert life.of(StopChildren, life.followups) == []
+    use(life, 2_000)
+    assert life.of(StopAttempt)
+
+
+@pytest.mark.requirement("budget:raised", "budget:report-reserve")
+def test_who_was_down_to_the_reserve_may_spawn_again_when_the_budget_is_raised() -> None:
+    life = use(a_life().start().child(), 950)
+    assert life.of(StopChildren, life.followups)
+    raise_by(life, tokens=20, total_tokens=20)
+    assert life.run.budget.reserve is not None
+    raise_by(life, tokens=1_000, total_tokens=1_000)
+
+    assert life.run.budget.reserve is None
+    assert life.run.spec.budget == Budget(max_tokens=2_020)
+
+
+@pytest.mark.requirement("budget:raised")
+def test_only_what_a_budget_limits_is_raised_and_never_above_the_highest_limit() -> None:
+    budget = Budget(max_total_tokens=TOKENS_MAX - 5, max_cost_usd=1, max_runs=2)
+    added = Amounts(tokens=10, total_tokens=10, cost_usd=0.5)
+    used = Spent(tokens_in=TOKENS_MAX, cost_usd=0.25)
+
+    assert budgets.raised(budget, added) == Budget(
+        max_total_tokens=TOKENS_MAX, max_cost_usd=1.5, max_runs=2
+    )
+    assert budgets.raised(budget, added, used) == Budget(
+        max_total_tokens=10, max_cost_usd=1.25, max_runs=2
+    )
+    assert budgets.raised(budget, Amounts(cost_usd=1), used) == Budget(
+        max_total_tokens=TOKENS_MAX - 5, max_cost_usd=1.75, max_runs=2
+    )
 
 
 # -- at the edges -------------------------------------------------------------------------------

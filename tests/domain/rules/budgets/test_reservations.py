@@ -1,5 +1,7 @@
 """Whether children fit into what is left of the budgets above them."""
 
+from typing import Any
+
 import pytest
 from tests.builders import NOW_MS, RUN, Life, a_resolved
 from tests.domain.budget_lives import ABOVE, TOKENS, a_life, use
@@ -8,10 +10,10 @@ from subagents.domain.rules.budgets import reservations
 from subagents.domain.run.linked_runs import Child, Children
 from subagents.domain.run.run import BudgetState, Run
 from subagents.domain.run.spec import Abilities, Budget, RunSpec
-from subagents.domain.run.usage import Committed
+from subagents.domain.run.usage import Amounts, Committed
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.text.prompt import system_prompt
-from subagents.errors import Forbidden
+from subagents.errors import Conflict, Forbidden, UsageError
 
 
 def holder(budget: Budget | None, *children: Committed) -> Run:
@@ -94,6 +96,28 @@ def test_what_the_run_above_used_itself_is_gone_too() -> None:
 
     assert refusal([run], Budget(max_tokens=200)) is None
     assert refusal([run], Budget(max_tokens=201)) is not None
+
+
+@pytest.mark.requirement("budget:raised")
+def test_a_budget_is_raised_only_by_what_those_above_it_have_left() -> None:
+    run, lead = holder(Budget(max_tokens=500)), holder(TOKENS, HALF)
+    stopped = replace(run, budget=BudgetState(stop=ABOVE))
+
+    def check(run: Run, *above: Run, **added: Any) -> None:
+        reservations.check_raise(run, above, Amounts(**added), now_ms=NOW_MS)
+
+    check(run, tokens=10**9)
+    check(run, lead, tokens=400)
+    with pytest.raises(Forbidden, match="has 400 of 1k tokens left") as refused:
+        check(run, lead, tokens=401)
+    assert refused.value.guardrail == "budget"
+    with pytest.raises(UsageError, match="no such limit of its own"):
+        check(run, cost_usd=1)
+    with pytest.raises(UsageError, match="no such limit of its own"):
+        check(holder(None), tokens=1)
+    with pytest.raises(Conflict, match="it is being stopped") as late:
+        check(stopped, tokens=1)
+    assert "subagents continue" in (late.value.hint or "")
 
 
 @pytest.mark.requirement("spawn:guardrail-budget")

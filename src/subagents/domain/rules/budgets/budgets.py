@@ -16,7 +16,7 @@ See docs/decisions/0020 and 0104.
 from collections.abc import Callable
 from enum import StrEnum
 from operator import add, sub
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from msgspec import structs
 
@@ -24,12 +24,10 @@ from subagents.domain.run import spending
 from subagents.domain.run.alert import Alert, AlertKind
 from subagents.domain.run.outcome import Outcome, Reason, Status
 from subagents.domain.run.run import BudgetStop, Phase, Reserve, Run
-from subagents.domain.run.spec import Abilities, Budget
+from subagents.domain.run.spec import COST_USD_MAX, TOKENS_MAX, Abilities, Budget
 from subagents.domain.run.usage import Amounts, Spent, amounts
 from subagents.domain.run.values import Value, replace
 from subagents.text import compact, cost_bound, duration, money
-
-N = TypeVar("N", int, float)
 
 RESERVE: Final = 10
 """Percent of a budget that only the run that holds it may use."""
@@ -47,6 +45,8 @@ class Dimension(NamedTuple):
     """Its name in answers."""
     text: Callable[[float], str]
     unit: str
+    most: float = TOKENS_MAX
+    """The highest limit."""
     kept_percent: int = RESERVE
 
     def of(self, found: object) -> Any:
@@ -62,17 +62,15 @@ class Dimension(NamedTuple):
         part = limit * self.kept_percent
         return part / 100 if self is COST else part // 100
 
-    def text_of(self, amount: float, limit: float, *, unknown_runs: int = 0) -> str:
-        """``80k of 100k tokens``."""
-        shown = self.text(amount)
-        if self is COST:
-            shown = cost_bound(amount, unknown_runs=unknown_runs)
+    def text_of(self, amount: float, limit: float, *, unknown: int = 0) -> str:
+        """``80k of 100k tokens``; of a cost with how many runs did not report theirs."""
+        shown = cost_bound(amount, unknown_runs=unknown) if self is COST else self.text(amount)
         return f"{shown} of {self.text(limit)}{self.unit}"
 
 
 TOKENS: Final = Dimension("tokens", "tokens", lambda amount: compact(int(amount)), " tokens")
 TOTAL: Final = TOKENS._replace(field="total_tokens", name="totalTokens", unit=" total tokens")
-COST: Final = Dimension("cost_usd", "costUsd", money, "")
+COST: Final = Dimension("cost_usd", "costUsd", money, "", COST_USD_MAX)
 RUNS: Final = Dimension("runs", "runs", lambda amount: f"{amount:.0f}", " runs", kept_percent=0)
 USED: Final = (TOKENS, TOTAL, COST)
 
@@ -132,7 +130,7 @@ def shares(run: Run, now_ms: int) -> tuple[Share, ...]:
     for each, limit in limits_of(budget):
         if (amount := each.of(used)) is None:
             continue
-        text = each.text_of(amount, limit, unknown_runs=used.cost_unknown_runs)
+        text = each.text_of(amount, limit, unknown=used.cost_unknown_runs)
         if amount > limit + DUST and each.of(leap):
             text += f" (what was under way reported {each.text(each.of(leap))} at once)"
         is_late = amount >= limit - each.kept(limit) - DUST
@@ -172,10 +170,6 @@ def part_ms(limit_ms: int, percent: int) -> int:
 def is_used(budget: Budget | None) -> bool:
     """Whether anything of it is used up over time; a number of runs is not."""
     return budget is not None and (budget.max_seconds is not None or bool(limits_of(budget)))
-
-
-def is_timed(run: Run) -> bool:
-    return run.spec.budget is not None and run.spec.budget.max_seconds is not None
 
 
 def due_ms(run: Run) -> int | None:
@@ -288,13 +282,17 @@ def _alert(run: Run, most: Share, *, is_over: bool) -> tuple[Run, tuple[Alert, .
     text = f"{used} spent (budget: {of})"
     if not most.is_cost:
         text = f"{most.percent}% of the budget: {most.text}"
-    alert = Alert(
-        kind=AlertKind.BUDGET_ALERT,
-        text=f"💰 {text}{'; it is stopped' if is_over else ''}",
-        key=f"budget:{max(passed)}",
-        fields={**_fields(run), "percent": most.percent},
-    )
-    return _marked(run, max(passed)), (alert,)
+    text += "; it is stopped" if is_over else ""
+    return _alerted(run, max(passed), text, f"{max(passed)}", percent=most.percent)
+
+
+def _alerted(
+    run: Run, mark: float, text: str, key: str, **more: int
+) -> tuple[Run, tuple[Alert, ...]]:
+    fields = {**_fields(run), **more}
+    kind = AlertKind.BUDGET_ALERT
+    alert = Alert(kind=kind, text=f"💰 {text}", key=f"budget:{key}", fields=fields)
+    return replace(run, budget=replace(run.budget, mark=mark)), (alert,)
 
 
 def _assess_cost(run: Run) -> Assessment:
@@ -304,17 +302,8 @@ def _assess_cost(run: Run) -> Assessment:
     passed = [mark for mark in marks if run.budget.mark < mark <= (cost or 0) + DUST]
     if cost is None or not passed:
         return Assessment(run)
-    alert = Alert(
-        kind=AlertKind.BUDGET_ALERT,
-        text=f"💰 {money(cost)} spent (no budget)",
-        key=f"budget:${max(passed):g}",
-        fields=_fields(run),
-    )
-    return Assessment(_marked(run, max(passed)), (alert,))
-
-
-def _marked(run: Run, mark: float) -> Run:
-    return replace(run, budget=replace(run.budget, mark=mark))
+    text = f"{money(cost)} spent (no budget)"
+    return Assessment(*_alerted(run, max(passed), text, f"${max(passed):g}"))
 
 
 def _fields(run: Run) -> dict[str, str | int | float | bool | None]:
@@ -354,6 +343,23 @@ def not_started(run: Run, stop: BudgetStop) -> Outcome:
     if before:
         error = f"not tried again: {because}; the attempt before: {before}"
     return Outcome(status=Status.ERROR, reason=Reason.BUDGET, error=error)
+
+
+def raised(budget: Budget | None, added: Amounts, used: Spent | None = None) -> Budget:
+    """With so much more of what it limits; with ``used``, of what was left of that."""
+    limits = {}
+    for each, limit in limits_of(budget):
+        if more := each.of(added):
+            left = limit if used is None else max(limit - (each.of(used) or 0), 0)
+            limits[f"max_{each.field}"] = min(left + more, each.most)
+    return replace(budget or Budget(), **limits)
+
+
+def with_raised(run: Run, added: Amounts, at_ms: int) -> Run:
+    """The run with a raised budget; at the edges of that the same follows as at those before."""
+    run = replace(run, spec=replace(run.spec, budget=raised(run.spec.budget, added)))
+    mark = max((share.percent for share in shares(run, at_ms)), default=0)
+    return replace(run, budget=replace(run.budget, mark=mark, reserve=None, leap=None))
 
 
 # -- as it is shown -----------------------------------------------------------------------------
@@ -425,5 +431,5 @@ def _view_left(run: Run, budget: Budget, used: Spent, at_ms: int) -> Left:
     )
 
 
-def _rest(limit: N | None, used: N | None) -> N | None:
+def _rest(limit: Any, used: Any) -> Any:
     return None if limit is None or used is None else max(limit - used, 0)

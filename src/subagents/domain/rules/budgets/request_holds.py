@@ -9,7 +9,6 @@ See docs/decisions/0036.
 """
 
 from collections.abc import Iterable, Sequence
-from operator import add
 from typing import NamedTuple
 
 from subagents.domain.rules.budgets import budgets
@@ -106,34 +105,29 @@ def caps_above(run: Run, above: Sequence[Run], counted: Counted) -> list[Cap]:
         counted: What its live attempt used, which its stream may tell only later.
     """
     found = []
-    own = _own(run, counted)
     for each in budgets.USED:
         for holder in (run, *above):
-            limit = each.limit(holder.spec.budget)
-            if limit is not None:
-                found.append(_cap(holder, run, limit, own, each))
+            if (limit := each.limit(holder.spec.budget)) is not None:
+                found.append(_cap(holder, run, limit, counted, each))
                 break
     return found
 
 
 def decide(caps: Iterable[Cap], need: Need) -> Granted | Short:
     """Whether the request may start now, under every limit above it."""
-    output = need.output_tokens
+    output, least = need.output_tokens, min(need.least_output_tokens, need.output_tokens)
     short: tuple[int, Cap] | None = None
     for cap in caps:
         room = _answer_room(cap, need, cap.gone)
         if room is None:
             continue
-        if room < min(need.least_output_tokens, need.output_tokens) and (
-            short is None or room < short[0]
-        ):
+        if room < least and (short is None or room < short[0]):
             short = (room, cap)
         output = min(output, room)
     if short is None:
         tokens = need.input_tokens + output
         return Granted(output, tokens, need.cost_usd(output))
     _, cap = short
-    least = min(need.least_output_tokens, need.output_tokens)
     later = _answer_room(cap, need, cap.spent)
     is_cost = cap.dimension is budgets.COST
     wanted = money(need.cost_usd(least)) if is_cost else compact(need.input_tokens + least)
@@ -159,45 +153,24 @@ def _answer_room(cap: Cap, need: Need, gone: float) -> int | None:
     return int((rest + budgets.DUST) / need.output_token_usd)
 
 
-class _Own(NamedTuple):
-    """The asking run's own part of each amount, as it is counted above and as it will be.
-
-    The worker's own count is ahead of its stream, which is read up to a second later.
-    """
-
-    before: Amounts
-    """Its use and its hold, as they are counted now."""
-    after: Amounts
-    """Its use by the worker's count, and without the hold."""
-    ahead: Amounts
-    """What is new of it since its stream was read."""
-
-
-def _own(run: Run, counted: Counted) -> _Own:
-    used, more = spending.total_usage(run), ahead(run, counted)
-    return _Own(
-        before=Amounts(**amounts(add, used, spending.held(run))),
-        after=Amounts(**amounts(lambda a, b, c: a + b + c, used, more, counted.lost)),
-        ahead=more,
-    )
-
-
 def ahead(run: Run, counted: Counted) -> Amounts:
     """What the worker counted that its stream did not report yet."""
     known = run.attempts[-1].usage if run.attempts else None
     return Amounts(**amounts(lambda a, b: max(a - b, 0), counted.usage, known or Usage()))
 
 
-def _cap(holder: Run, run: Run, limit: float, own: _Own, dimension: Dimension) -> Cap:
+def _cap(holder: Run, run: Run, limit: float, counted: Counted, dimension: Dimension) -> Cap:
     of = dimension.of
+    # The worker's own count is ahead of its stream, which is read up to a second later.
+    more, lost = of(ahead(run, counted)), of(counted.lost)
     # The request replaces what the attempt holds now: that is taken out, its own need put in.
-    gone = of(spending.promised(holder)) - of(own.before) + of(own.after)
-    spent = (of(spending.spent(holder)) or 0) + of(own.ahead)
+    gone = of(spending.promised(holder)) - of(spending.held(run)) + more + lost
+    spent = (of(spending.spent(holder)) or 0) + more
     reserve = holder.budget.reserve
     if holder is run and reserve is not None:
         # What runs below still use does not count against the part that is kept for its own report.
-        alone = (of(spending.total_usage(run)) or 0) + of(own.ahead)
-        gone, spent = of(own.after) + of(reserve), alone + of(reserve)
+        spent = (of(spending.total_usage(run)) or 0) + more + of(reserve)
+        gone = spent + lost
     elif holder is not run:
         # A tenth is the holder's own.
         limit -= dimension.kept(limit)

@@ -8,7 +8,7 @@ See docs/decisions/0020.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.budgets.budgets import COST, RUNS, USED, Dimension
@@ -16,8 +16,8 @@ from subagents.domain.rules.parameter_checks import without_effect
 from subagents.domain.run import spending
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Abilities, Budget, RunSpec
-from subagents.domain.run.usage import Committed
-from subagents.errors import Forbidden
+from subagents.domain.run.usage import Amounts, Committed
+from subagents.errors import Conflict, Forbidden, UsageError
 from subagents.text import duration
 
 _RESERVED: Final = (*USED, RUNS)
@@ -69,41 +69,55 @@ def _check_amount(
     left = _left(dimension, above)
     if left is None:
         return
+    holder, limit, amount = left
     limits = [dimension.limit(budget) for budget in wanted]
     each = int(dimension is RUNS)
-    asked = sum(each if limit is None else limit for limit in limits)
+    asked = sum(each if most is None else most for most in limits)
     # One that names no limit reserves nothing, but would be stopped at once where nothing is left.
     is_open = each == 0 and None in limits
-    is_room = asked <= left.amount + budgets.DUST
-    if is_room and (not is_open or left.amount - asked > budgets.DUST):
+    is_room = asked <= amount + budgets.DUST
+    if is_room and (not is_open or amount - asked > budgets.DUST):
         return
     text, unit = dimension.text, dimension.unit
-    kept = dimension.kept(left.limit)
+    kept = dimension.kept(limit)
     reserve = f" ({text(kept)} more are kept for its own report)" if kept else ""
-    found = f"{text(max(left.amount, 0))} of {text(left.limit)}{unit} left for sub-agents{reserve}"
+    found = f"{text(max(amount, 0))} of {text(limit)}{unit} left for sub-agents{reserve}"
     wants = f"{text(asked)}{unit} are asked for" if asked else "nothing is left for this one"
     raise _refused(
-        f"{_of(left.holder)} has {found}, and {wants}",
-        holder=left.holder.id,
-        left=max(left.amount, 0),
+        f"{_of(holder)} has {found}, and {wants}",
+        holder=holder.id,
+        left=max(amount, 0),
         dimension=dimension.name,
     )
 
 
-class _Left(NamedTuple):
-    """What sub-agents may still reserve, and with whom."""
+def check_raise(run: Run, above: Sequence[Run], added: Amounts, *, now_ms: int) -> None:
+    """Refuse to raise a run's budget by what it does not limit, or those above it have not left.
 
-    holder: Run
-    limit: float
-    amount: float
+    Raises:
+        UsageError: It limits no tokens, or no cost.
+        Conflict: It is used up, and the run is being stopped.
+        Forbidden: As ``check``.
+    """
+    limits = budgets.limits_of(run.spec.budget)
+    wanted = Budget(**{f"max_{each.field}": each.of(added) or None for each, _ in limits})
+    has_tokens = wanted.max_tokens or wanted.max_total_tokens
+    if (added.tokens and not has_tokens) or (added.cost_usd and not wanted.max_cost_usd):
+        raise UsageError(f"run {run.id} has no such limit of its own that could be raised")
+    if run.budget.stop is not None and not run.is_settled:
+        raise Conflict(
+            f"{budgets.why(run, run.budget.stop)}: it is being stopped",
+            hint=f"go on when it has ended: subagents continue {run.id} TEXT --add-tokens N",
+        )
+    check(above, [wanted], now_ms=now_ms, counts_runs=False)
 
 
-def _left(dimension: Dimension, above: Sequence[Run]) -> _Left | None:
+def _left(dimension: Dimension, above: Sequence[Run]) -> tuple[Run, float, float] | None:
+    """Who limits it, to what, and what sub-agents may still reserve."""
     for holder in above:
-        limit = dimension.limit(holder.spec.budget)
-        if limit is not None:
+        if (limit := dimension.limit(holder.spec.budget)) is not None:
             gone = dimension.of(spending.promised(holder))
-            return _Left(holder, limit, limit - dimension.kept(limit) - gone)
+            return holder, limit, limit - dimension.kept(limit) - gone
     return None
 
 
@@ -143,8 +157,8 @@ def _refused(text: str, *, holder: str, left: float, dimension: str | None = Non
         hint="ask for less, wait until a sub-agent ends and gives back what it did not use, or "
         "finish with what there is",
     )
-    known = {"runId": holder, "left": left}
-    error.details = {**error.details, **known, **({"of": dimension} if dimension else {})}
+    of = {"of": dimension} if dimension else {}
+    error.details = {**error.details, "runId": holder, "left": left, **of}
     return error
 
 
@@ -154,7 +168,7 @@ def left_for(above: Sequence[Run], spec: RunSpec, *, now_ms: int) -> Budget | No
         return None
     own = spec.budget or Budget()
     found: dict[str, Any] = {
-        f"max_{each.field}": round(room.amount, 6) if each is COST else int(room.amount)
+        f"max_{each.field}": round(room[2], 6) if each is COST else int(room[2])
         for each in _RESERVED
         if each.limit(own) is None and (room := _left(each, above)) is not None
     }
@@ -211,10 +225,7 @@ def warning(spec: RunSpec, *, runtime: str, abilities: Abilities) -> str | None:
 
 def warnings(run: Run) -> tuple[str, ...]:
     """What its requester should know of a run that was just accepted: each one sentence."""
-    warnings = []
-    if run.verification.vacuous:
-        warnings.append("the contract is met already, before any work: it proves nothing (vacuous)")
+    vacuous = "the contract is met already, before any work: it proves nothing (vacuous)"
     unsure = warning(run.spec, runtime=run.resolved.runtime, abilities=run.resolved.abilities)
-    if unsure is not None:
-        warnings.append(unsure)
-    return (*warnings, *without_effect(run.spec))
+    found = filter(None, (vacuous if run.verification.vacuous else "", unsure))
+    return (*found, *without_effect(run.spec))

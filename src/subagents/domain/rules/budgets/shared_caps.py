@@ -107,7 +107,7 @@ def is_spent(cap: SharedCap, used: Used) -> bool:
 def text(cap: SharedCap, used: Used) -> str:
     """``80k of 100k tokens, ≥ $0.03 of $1.00``."""
     return ", ".join(
-        each.text_of(each.of(used), limit, unknown_runs=used.cost_unknown)
+        each.text_of(each.of(used), limit, unknown=used.cost_unknown)
         for each, limit in limits_of(cap.limit)
     )
 
