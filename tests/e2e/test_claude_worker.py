@@ -420,7 +420,7 @@ def test_what_it_must_ask_for_waits_for_an_answer_over_a_kill_of_the_daemon(
 
         first = until(lambda: asked(1), what="the question", within_s=RUN_S)
         assert (first["question"], first["options"]) == (
-            *("May it use Bash?", ["once", "for this run", "deny"]),
+            *(f"May it use Bash? touch {made[0]}", ["once", "for this run", "deny"]),
         )
         assert f"touch {made[0]}" in first["context"]
         assert not made[0].exists()

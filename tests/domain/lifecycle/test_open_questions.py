@@ -161,7 +161,7 @@ def test_only_a_clear_yes_lets_a_program_use_a_tool(
 ) -> None:
     life = Life.begin().start()
     asked = asks(life, "c1")
-    assert (asked.question, asked.context) == ("May it use Bash?", "rm -r build")
+    assert (asked.question, asked.context) == ("May it use Bash? rm -r build", "rm -r build")
     assert [each.kind for each in life.messages] == [MessageKind.QUESTION]
     assert life.run.phase is Phase.RUNNING
     decided(life, asked, text, decision)

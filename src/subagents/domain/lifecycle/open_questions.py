@@ -9,10 +9,12 @@ from subagents.domain.run.run import Answer, Decision, Priority, Request, Run
 from subagents.domain.run.signals import PermissionAsked
 from subagents.domain.run.values import MessageId, RequestId, replace
 from subagents.domain.text import announcement
+from subagents.text import one_line
 
 ONCE, LASTING, DENY = "once", "for this run", "deny"
 """Answers to a program that asks whether it may use a tool."""
 PERMISSION_MS: Final = 24 * 3_600_000
+SHOWN_CHARS_MAX: Final = 200
 PERMISSIONS_MAX: Final = 20
 """How many tool calls of a run may wait for an answer; those beyond are denied."""
 
@@ -42,7 +44,8 @@ def notified(run: Run, event: ParentNotified) -> Transition:
 
 def permission_asked(run: Run, seen: PermissionAsked, at_ms: int) -> Transition:
     """A question whether the worker's program may use a tool; denied where nobody answers."""
-    question = f"May it use {seen.tool}?"
+    # Lists and notifications show the question alone: it names the command, too.
+    question = f"May it use {seen.tool}? {one_line(seen.what, SHOWN_CHARS_MAX)}".strip()
     before = [each for each in run.questions.requests if each.permits]
     if any(each.call_id == seen.call_id and each.attempt == len(run.attempts) for each in before):
         return Transition(run)
