@@ -6,9 +6,10 @@ from tests.builders import NOW_MS, RUN, Life, a_resolved, in_phase
 
 from subagents.domain.run.access import Access, AccessLevel
 from subagents.domain.run.effects import CleanUp, decode_effects
-from subagents.domain.run.events import AttemptPlaced, Paused, WorktreePlanned
+from subagents.domain.run.events import AttemptPlaced, Paused, SteerRequested, WorktreePlanned
 from subagents.domain.run.run import OVER, Message, MessageKind, Phase
-from subagents.domain.run.spec import RunSpec
+from subagents.domain.run.spec import Budget, RunSpec
+from subagents.domain.run.usage import Amounts
 from subagents.domain.run.values import MessageId, RunId, SessionKey
 from subagents.domain.run.workspace import Worktree
 from subagents.ports import JournalEntry, OutboxEntry
@@ -187,3 +188,17 @@ def test_a_worktree_that_was_planned_at_a_place_is_read_back_with_the_run() -> N
 
     assert found == life.run
     assert found.resolved.cwd == "/t/x"
+
+
+@pytest.mark.requirement("budget:raised")
+def test_a_budget_that_was_raised_is_read_back_with_the_run() -> None:
+    life = Life.begin(RunSpec(task="x", budget=Budget(max_tokens=100, max_cost_usd=1))).start()
+    origin = rows.origin_of(life.run)
+    for tokens in (50, 25):
+        more = Amounts(tokens=tokens, cost_usd=0.5)
+        life.apply(SteerRequested(at_ms=life.at_ms, by="me", message="go on", added=more))
+
+    found = rows.run_from(origin, rows.state_of(life.run))
+
+    assert found == life.run
+    assert found.spec.budget == Budget(max_tokens=175, max_cost_usd=2)

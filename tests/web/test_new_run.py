@@ -120,6 +120,7 @@ def test_a_filter_finds_a_run_that_another_run_spawned(home: LiveHome, browsers:
     expect(rows).to_contain_text("above")
     page.keyboard.press("/")
     page.keyboard.type("label:leaf")
+    expect(rows.filter(has_text="above")).to_have_count(0)
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text("leaf")
     page.get_by_role("checkbox", name="roots only").check()

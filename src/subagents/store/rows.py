@@ -103,7 +103,9 @@ def run_from(origin: bytes, state: bytes) -> Run:
         resolved = resolved.handed_over(times)
     if run.placed_tree is not None:  # so is where its worktree is
         resolved = with_tree(resolved, run.placed_tree)
-    return replace(run, spec=stored.spec, resolved=resolved)
+    spec, raised = stored.spec, run.budget.raised
+    spec = spec if raised is None else replace(spec, budget=raised)
+    return replace(run, spec=spec, resolved=resolved)
 
 
 def checkpoint_from(row: Row) -> Checkpoint:

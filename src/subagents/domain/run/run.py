@@ -16,7 +16,7 @@ from subagents.domain.run.outcome import (
     VerificationState,
 )
 from subagents.domain.run.parameter import about
-from subagents.domain.run.spec import Resolved, RunSpec
+from subagents.domain.run.spec import Budget, Resolved, RunSpec
 from subagents.domain.run.usage import Amounts, Usage
 from subagents.domain.run.values import AttemptId, MessageId, RequestId, RunId, SessionKey, Value
 from subagents.domain.run.workspace import PlacedTree, Remains
@@ -586,6 +586,8 @@ class BudgetState(Value, frozen=True):
     reserve: Reserve | None = None
     """Only what is kept for its own report is left of its budget."""
     stop: BudgetStop | None = None
+    raised: Budget | None = None
+    """What it is since somebody raised it; None = as it was spawned with."""
 
 
 class Conclusion(Value, frozen=True):

@@ -357,9 +357,10 @@ def raised(budget: Budget | None, added: Amounts, used: Spent | None = None) -> 
 
 def with_raised(run: Run, added: Amounts, at_ms: int) -> Run:
     """The run with a raised budget; at the edges of that the same follows as at those before."""
-    run = replace(run, spec=replace(run.spec, budget=raised(run.spec.budget, added)))
+    more = raised(run.spec.budget, added)
+    run = replace(run, spec=replace(run.spec, budget=more))
     mark = max((share.percent for share in shares(run, at_ms)), default=0)
-    return replace(run, budget=replace(run.budget, mark=mark, reserve=None, leap=None))
+    return replace(run, budget=replace(run.budget, mark=mark, reserve=None, leap=None, raised=more))
 
 
 # -- as it is shown -----------------------------------------------------------------------------
