@@ -37,7 +37,7 @@ VALUES = {
 BESIDE = {
     "SUBAGENTS_DAEMON__STORE": "postgresql://db.example/other",
     "SUBAGENTS_NOTIFICATIONS__SOME__URL": "desktop",
-    "SUBAGENTS_WORKTREES__SOME__REPOSITORY": "/work/shop",
+    "SUBAGENTS_WORKTREES__SOME__REPOSITORY": "/srv/shop",
 }
 """What some of them need."""
 

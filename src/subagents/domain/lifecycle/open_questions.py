@@ -76,9 +76,10 @@ def permits(run: Run, requests: Iterable[Request]) -> tuple[PermitAttempt, ...]:
 
     Whatever is no clear yes is a no.
     """
+    answered = {each.id for each in requests}
     told: list[PermitAttempt] = []
     for each in run.questions.requests:
-        if not each.permits or each.answer is None or each.id not in {one.id for one in requests}:
+        if not each.permits or each.answer is None or each.id not in answered:
             continue
         text = (each.answer.text or "").strip().lower()
         is_yes = each.answer.decision is Decision.APPROVE or text in {ONCE, LASTING}
