@@ -207,8 +207,7 @@ def made(hook: str, *given: object) -> Iterator[tuple[str, Any]]:
     What one of others raises keeps it out, and is logged; what one of ours raises is raised.
     """
     for extension in found().used:
-        target: str = getattr(extension, hook)
-        if not target:
+        if not (target := getattr(extension, hook)):
             continue
         try:
             result = loaded(target)(*given)

@@ -106,7 +106,8 @@ class Deliveries:
                 if isinstance(outcome, Delivered):
                     return outcome, tuple(tried)
                 # What cannot be put into a run's attempt waits for its next turn.
-                if _is_retryable(outcome) or (refused is None and path == "direct"):
+                is_final = isinstance(outcome, DeliveryFailed) and not outcome.retryable
+                if not is_final or (refused is None and path == "direct"):
                     refused = outcome
         return refused or Delivered(path=DeliveryPath.QUEUED), tuple(tried)
 
@@ -171,8 +172,3 @@ def _serves(courier: Courier, target: SessionKey, requester: Run | None) -> bool
     except Exception:
         log.exception("the courier %r is passed over", courier)
         return False
-
-
-def _is_retryable(outcome: DeliveryOutcome) -> bool:
-    failed_for_now = isinstance(outcome, DeliveryFailed) and outcome.retryable
-    return failed_for_now or isinstance(outcome, Deferred)
