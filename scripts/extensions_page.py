@@ -6,12 +6,12 @@ python -m scripts.extensions_page [--check] [FILE]
 import sys
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Final, get_args
+from typing import Final
 
 from scripts import house
 from scripts.marked_pages import cell, drawn_anew, update
 
-from subagents.extension import Extension, Hook
+from subagents.extension import Extension
 
 PAGE: Final = "docs/extensions.md"
 BEGIN: Final = "<!-- extensions: begin -->"
@@ -47,7 +47,9 @@ def _added(extension: Extension) -> Iterator[str]:
     yield from (f"`[{table.name}]`" for table in extension.settings)
     if extension.routes:
         yield "routes"
-    yield from (hook.replace("_", " ") for hook in get_args(Hook) if getattr(extension, hook))
+    fields = zip(extension._fields, extension, strict=True)
+    hooks = [name for name, target in fields if target and isinstance(target, str)]
+    yield from (each.replace("_", " ") for each in hooks if each != "name")
 
 
 if __name__ == "__main__":

@@ -118,7 +118,26 @@ def test_one_that_breaks_keeps_nothing_else_from_working_and_doctor_says_so(
     ran = broken("run", "--agent", "command", "echo still here")
     assert (ran.returncode, ran.stdout) == (0, "still here\n"), ran.stderr
     assert broken("acme", "ends").returncode != 0
-    assert "extension 'acme' is not used: acme_subagents." in broken("doctor").stdout
+    told = broken("doctor").stdout
+    assert "extension 'acme' does not wholly work: acme_subagents." in told
+    assert "correct or uninstall acme-subagents 1.0" in told
+
+
+@pytest.mark.requirement("extensions:own")
+def test_doctor_says_what_one_adds_and_which_of_its_commands_is_anothers(tmp_path: Path) -> None:
+    init = dict(BLOCK.findall(PAGE.read_text("utf-8")))["acme_subagents/__init__.py"]
+    package = "extension 'acme' of acme-subagents 1.0: "
+    with contextmanager(beside)(tmp_path, wheel(tmp_path)) as acme:
+        adds = "commands, parents, settings, routes, followers, worker_env"
+        assert f"{package}{adds}\n" in acme("doctor").stdout
+
+    bare = re.sub(r" +parents=.*\n", "", init)
+    more = bare.replace(
+        '(Command("', '(Command("list", "acme_subagents.ends:ends", ""), Command("', 1
+    )
+    with contextmanager(beside)(tmp_path, wheel(tmp_path, __init__=more)) as acme:
+        assert f"{package}there is another `list`" in acme("doctor").stdout
+        assert "What an extension adds.\n\n  ends " in acme("acme").stdout
 
 
 BROKEN: Final = """

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType, ModuleType
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Final, NamedTuple
 
 GROUP: Final = "subagents.extensions"
 OWN: Final = (
@@ -41,24 +41,11 @@ OWN: Final = (
 below ``subagents.extensions``."""
 NOTHING: Final = MappingProxyType(dict[Any, Any]())
 
-Hook: TypeAlias = Literal[
-    "detectors",
-    "plan_files",
-    "parts",
-    "endpoints",
-    "mcp",
-    "middleware",
-    "listeners",
-    "runtimes",
-    "worktrees",
-    "couriers",
-    "followers",
-    "worker_env",
-    "storage",
-    "node",
-    "checks",
-    "diagnostics",
-]
+MANY: Final = {
+    *("runtimes", "couriers", "followers", "detectors"),
+    *("listeners", "endpoints", "middleware", "checks"),
+}
+"""Hooks that return several things."""
 
 
 class Command(NamedTuple):
@@ -184,8 +171,10 @@ def found() -> Found:
             extension = point.load()
             if not isinstance(extension, Extension):
                 raise TypeError(f"{point.value} is no subagents.extension.Extension")  # noqa: TRY301
-            if extension.name != point.name or extension.name in {each.name for each in used}:
-                raise ValueError(f"{extension.name} is not its name alone")  # noqa: TRY301
+            if extension.name != point.name:
+                raise ValueError(f"its name is {extension.name!r}, not the entry point's")  # noqa: TRY301
+            if extension.name in {each.name for each in used}:
+                raise ValueError("another extension has its name")  # noqa: TRY301
             used.append(extension)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - of somebody else's code
             refused.append(Refused(point.name, f"{type(error).__name__}: {error}"))
@@ -212,17 +201,17 @@ def settings_tables() -> Mapping[str, tuple[SettingsTable, Any]]:
     return tables
 
 
-def made(hook: Hook, *given: object) -> Iterator[tuple[str, Any]]:
+def made(hook: str, *given: object) -> Iterator[tuple[str, Any]]:
     """``(extension's name, what its hook returned)``, for those that have it.
 
     What one of others raises keeps it out, and is logged; what one of ours raises is raised.
     """
     for extension in found().used:
-        target: str = getattr(extension, hook)
-        if not target:
+        if not (target := getattr(extension, hook)):
             continue
         try:
-            yield extension.name, loaded(target)(*given)
+            result = loaded(target)(*given)
+            yield extension.name, [*result] if hook in MANY else result
         except Exception:
             if extension.name in OWN:
                 raise
@@ -245,14 +234,14 @@ def problems() -> Iterator[Refused]:
     """Which extensions of others are not used, wholly or in part, and why. Imports all of them."""
     yield from found().refused
     for extension in (each for each in found().used if each.name not in OWN):
-        targets = [getattr(extension, hook) for hook in get_args(Hook)]
+        targets = [hook for hook in extension[1:] if isinstance(hook, str)]
         rows = [row.function for rows in extension.commands.values() for row in rows]
         tables = [table.settings for table in extension.settings]
         names = [*extension.topics.values(), *extension.selectors.values()]
         targets += [*tables, *rows, *names, *extension.routes]
         for target in filter(None, targets):
             try:
-                loaded(target) if ":" in target else import_module(target)
+                import_module(target) if target in extension.routes else loaded(target)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - of somebody else's code
                 yield Refused(extension.name, f"{target}: {type(error).__name__}: {error}")
                 break  # the others often break for the same reason

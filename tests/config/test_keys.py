@@ -3,6 +3,8 @@
 import pytest
 from tests.config.config_homes import ConfigHome
 
+NOT_ADDED = ", which no extension adds that is installed and works"
+
 
 @pytest.mark.requirement("config:errors")
 @pytest.mark.parametrize(
@@ -27,7 +29,7 @@ from tests.config.config_homes import ConfigHome
             "agents.build.cost_tier = 'free'",
             "unknown key agents.build.cost_tier; did you mean agents.build.capabilities.cost_tier?",
         ),
-        ("zzz = 1", "unknown key zzz"),
+        ("zzz = 1", f"unknown key zzz{NOT_ADDED}"),
         (
             "agents.defaults.subagents.max_concurrent = -1",
             "agents.defaults.subagents.max_concurrent must be an integer from 1 to 10000, not -1",
@@ -70,6 +72,13 @@ from tests.config.config_homes import ConfigHome
             ),
         ),
         (
+            "agents.build.runtime = 'calculator'",
+            (
+                'agents.build.runtime must be one of "command", "scripted", "claude-code", '
+                '"codex", "acp", "llm", not "calculator"; is the package that adds it installed?'
+            ),
+        ),
+        (
             "agents.build.command = 'make'",
             "agents.build.command must be a list of text with at least 1 item, not this text",
         ),
@@ -108,7 +117,7 @@ from tests.config.config_homes import ConfigHome
                 "and -, starting with a letter or digit"
             ),
         ),
-        ('"a\\u001b[31m" = 1', 'unknown key "a\\u001b[31m"'),
+        ('"a\\u001b[31m" = 1', f'unknown key "a\\u001b[31m"{NOT_ADDED}'),
         (
             "lanes.default.slots = 3",
             (
@@ -169,7 +178,7 @@ def test_all_problems_of_a_file_are_told_at_once(home: ConfigHome) -> None:
     refusal = home.refusal()
 
     assert refusal.message.splitlines() == [
-        f"{home.user}:1: unknown key zzz",
+        f"{home.user}:1: unknown key zzz{NOT_ADDED}",
         f"{home.user}:3: daemon.lease_seconds must be a number from 0.1 to 3600, not 0",
     ]
     assert refusal.details["keys"] == ["zzz", "daemon.lease_seconds"]

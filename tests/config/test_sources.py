@@ -325,7 +325,7 @@ def test_of_thousands_of_problems_the_first_are_told_with_their_lines(home: Conf
 
     told = home.refusal().message.split("\n")
 
-    assert told[1] == f"{home.project}:2: unknown key a1"
+    assert told[1].startswith(f"{home.project}:2: unknown key a1, ")
     assert told[20:] == [f"{home.project}: and more like these"]
 
 

@@ -1,9 +1,6 @@
 """Real attempts for the tests of the process runtimes; whatever a test leaves running is ended."""
 
 import asyncio
-import contextlib
-import os
-import signal
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
@@ -15,21 +12,16 @@ from subagents.domain.run.signals import (
     Signal,
     Vanished,
 )
-from subagents.domain.run.values import (
-    RunId,
-    SessionKey,
-    attempt_id,
-)
+from subagents.domain.run.values import attempt_id, replace
 from subagents.domain.run.worker_output import OutputBatch, OutputItem
 from subagents.engine.kernel.system_clock import SystemClock
+from subagents.extensions.testing.process_place import RUN, a_launch, end_all
 from subagents.ports import AttemptRef, Launch, LongResult
 from subagents.runtimes.command import CommandRuntime
-from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.processes import marked
 from subagents.runtimes.process.shim import AttemptDirectory
 
 T = TypeVar("T")
-RUN = RunId("r-bench")
 BOUND_S = 60.0
 
 
@@ -49,36 +41,14 @@ class Harness:
         return self
 
     def __exit__(self, *_: object) -> None:
-        while left := self.carriers():
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            time.sleep(0.01)
-        while left := [pid for _, pid in cgroups.left_behind(cgroups.seen(str(self.root)), ())]:
-            for pid in left:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+        end_all(self.root)
 
     def runtime(self) -> CommandRuntime:
         return CommandRuntime(self.root, SystemClock(), off_loop)
 
     def launch(self, *argv: str, number: int = 1, **options: object) -> Launch:
         """A launch with ``options``; vary other fields with ``replace``."""
-        return Launch(
-            attempt_id=attempt_id(RUN, number),
-            run_id=RUN,
-            number=number,
-            session_key=SessionKey("agent:build:subagent:1"),
-            requester=SessionKey("agent:main:main"),
-            agent_id="build",
-            label="bench",
-            task="do it",
-            prompt="Task: do it",
-            previous_results="",
-            system_prompt="",
-            cwd=str(self.cwd),
-            options={"command": list(argv), **options},
-        )
+        return replace(a_launch(self.cwd, number), options={"command": list(argv), **options})
 
     def ref(self, number: int = 1) -> AttemptRef:
         return AttemptRef(attempt_id=attempt_id(RUN, number), run_id=RUN, number=number)

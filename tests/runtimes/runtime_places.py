@@ -8,45 +8,18 @@ from tests.runtimes.attempt_harness import Harness
 
 from subagents.domain.run.values import replace
 from subagents.engine.kernel.system_clock import SystemClock
+from subagents.extensions.testing.process_place import ProcessPlace
 from subagents.extensions.testing.runtime_suite import Work
 from subagents.ports import AttemptRef, Launch, Runtime
-from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.scripted import ScriptedRuntime
 
 SPOKEN: Final = ("one", "two", "three")
 
 
-class ProcessPlace:
-    """What all runtimes behind the shim have in common."""
-
-    tool = ""
-
-    def __init__(self, root: Path) -> None:
-        self.harness = Harness(root)
-
-    def runtime(self) -> Runtime:
-        raise NotImplementedError
-
-    def alive(self) -> int:
-        return len(self.harness.carriers())
-
-    def files(self) -> int:
-        return sum(1 for each in self.harness.root.rglob("*") if not each.is_dir())
-
-    def used_tool(self, told: Sequence[str]) -> bool:
-        return bool(told)
-
-    def messages(self, runtime: Runtime, ref: AttemptRef, output: Sequence[str]) -> Sequence[str]:
-        return [text.removeprefix("heard ") for text in output if text.startswith("heard ")]
-
-    def cannot_start(self, launch: Launch) -> Launch:
-        return replace(launch, cwd=str(self.harness.root / "not-there"))
-
-
 class CommandPlace(ProcessPlace):
     """Shell scripts."""
 
-    SCRIPTS: Final[Mapping[Work, str]] = {
+    tasks: Mapping[Work, str] = {
         Work.SAYS: (
             "for word in one two three; do echo $word; done\n"
             """echo '{"subagents": "usage", "tokensIn": 5}'"""
@@ -56,15 +29,14 @@ class CommandPlace(ProcessPlace):
         Work.CANNOT_START: "true",
     }
 
-    def runtime(self) -> CommandRuntime:
-        return self.harness.runtime()
+    def __init__(self, root: Path) -> None:
+        self.harness = Harness(root)
+        super().__init__(root, lambda _: self.harness.runtime())
 
     def launch(self, work: Work, number: int = 1) -> Launch | None:
-        script = self.SCRIPTS.get(work)
-        if script is None:
-            return None
-        launch = self.harness.launch("sh", "-c", script, number=number)
-        return self.cannot_start(launch) if work is Work.CANNOT_START else launch
+        launch = super().launch(work, number)
+        options = {"command": ["sh", "-c", self.tasks.get(work, "")]}
+        return launch and replace(launch, options=options)
 
 
 class ScriptedPlace:

@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Mapping
 
 import pytest
-from tests.runtimes.attempt_harness import RUN, Ended
+from tests.runtimes.attempt_harness import Ended
 
 from subagents.domain.run.signals import ResultSeen, ToolSeen
 from subagents.domain.run.values import SessionKey, attempt_id, replace
 from subagents.engine.kernel.system_clock import SystemClock
 from subagents.errors import ConfigError
+from subagents.extensions.testing.process_place import RUN
 from subagents.ports import AttemptRef, Launch
 from subagents.runtimes.scripted import ScriptedRuntime
 

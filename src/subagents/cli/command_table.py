@@ -119,8 +119,11 @@ def groups() -> Mapping[str, tuple[Command, ...]]:
 @cache
 def parents() -> Mapping[str, str]:
     """First words of several commands, and what those are about."""
-    more = (each.parents for each in extension.found().used)
-    return {name: text for each in more for name, text in each.items()}
+    grouped = (each.name.split()[0] for each in commands() if " " in each.name)
+    found = dict.fromkeys(grouped, "What an extension adds")
+    for each in extension.found().used:
+        found.update(each.parents)
+    return found
 
 
 def commands() -> list[Command]:

@@ -246,10 +246,10 @@ def _unknown(path: tuple[str, ...], table: Table) -> KeyProblem:
         guess = everywhere[near] if near else None
         if guess and path[0] == "agents" and len(path) > AGENT_DEPTH and path[1] != "defaults":
             guess = guess.replace("agents.<id>.", f"agents.{path[1]}.")
-    text = f"unknown key {dotted(path)}"
+    other = "" if len(path) > 1 else ", which no extension adds that is installed and works"
     return KeyProblem(
         dotted(path),
-        f"{text}; did you mean {guess}?" if guess else text,
+        f"unknown key {dotted(path)}" + (f"; did you mean {guess}?" if guess else other),
         f"known here: {', '.join(table.keys)}",
     )
 
@@ -277,7 +277,8 @@ def _check_value(value: object, kind: inspect.Type, key: Key, path: str) -> Iter
         if isinstance(kind, inspect.DictType) and isinstance(value, dict):
             shown = "a table that holds something else"
         guess = nearest(value, choices) if isinstance(value, str) else None
-        near = f"; did you mean {_shown(guess)}?" if guess else ""
+        other = "; is the package that adds it installed?" if key.plugins else ""
+        near = f"; did you mean {_shown(guess)}?" if guess else other
         allowed = (kind is key.type and key.words) or _allowed(kind, choices)
         yield KeyProblem(path, f"{path} must be {allowed}, not {shown}{near}")
 

@@ -51,7 +51,7 @@ class RuntimeHost:
         return self.attempts.root
 
     def conversation(self, dialect: object) -> Runtime:
-        """As ``extensions.conversation.conversation.runtime_on``, which plugins use since 0.3."""
+        """As ``extensions.conversation.conversation.runtime_on``."""
         made: Runtime = extension.loaded(RUNTIME_ON)(self, dialect)
         return made
 

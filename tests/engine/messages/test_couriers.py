@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.engine.world import ME, FakeCourier, WatchedRuntime, World, in_world
@@ -396,6 +397,52 @@ def test_a_courier_that_never_ends_is_a_failed_try_and_the_row_stays(tmp_path: P
         assert len(await world.engine.mailbox.offer_inbox(ME, reader="r")) == 1
 
     in_world(tmp_path, scenario, couriers=[courier], announce_timeout_ms=50)
+
+
+class Unsure(FakeCourier):
+    def serves(self, target: SessionKey, requester: Run | None) -> bool:
+        raise LookupError(target)
+
+
+@pytest.mark.requirement("courier:broken")
+@pytest.mark.parametrize("kind", [Unsure, FakeCourier])
+def test_a_courier_that_breaks_when_it_is_asked_or_has_no_name_is_passed_over(
+    tmp_path: Path, kind: type[FakeCourier]
+) -> None:
+    courier = kind("direct", DIRECT)
+
+    async def scenario(world: World) -> None:
+        del courier.name
+        run = await world.until(await world.spawn(), Phase.COMPLETED)
+
+        assert [each.outcome for each in tries(run)] == [QUEUED]
+
+    in_world(tmp_path, scenario, couriers=[courier])
+
+
+@pytest.mark.requirement("courier:broken", "delivery:giveup-keeps-result")
+@pytest.mark.parametrize(
+    ("returned", "error"),
+    [
+        (DeliveryFailed(retryable=False, error="gone"), "gone"),
+        ("sent", "courier direct returned 'sent', no DeliveryOutcome"),
+    ],
+)
+def test_what_a_courier_refuses_for_good_or_no_outcome_at_all_is_given_up_at_once_and_listed(
+    tmp_path: Path, returned: Any, error: str
+) -> None:
+    courier = FakeCourier("direct", returned)
+
+    async def scenario(world: World) -> None:
+        run = await world.until(await world.spawn(), Phase.COMPLETED_GIVEUP)
+
+        assert [each.outcome for each in tries(run)] == [
+            DeliveryFailed(retryable=False, error=error)
+        ]
+        assert [each.kind for each in await world.engine.queries.attention(ME)] == ["undelivered"]
+        assert len(world.store.inbox(ME, unconsumed=True)) == 1
+
+    in_world(tmp_path, scenario, couriers=[courier])
 
 
 # -- readers that come late ----------------------------------------------------------------------

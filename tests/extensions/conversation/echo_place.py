@@ -1,21 +1,18 @@
 """A program with a protocol of its own, for the runtimes' suite."""
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Sequence
+from pathlib import Path
 
 from tests.extensions.conversation.echo_dialect import EchoDialect, EchoState
-from tests.runtimes.attempt_harness import off_loop
-from tests.runtimes.runtime_places import ProcessPlace
+from tests.runtimes.attempt_harness import Harness
 
 from subagents.domain.run.signals import UsageSeen
 from subagents.domain.run.usage import Usage
-from subagents.domain.run.values import replace
-from subagents.engine.kernel.system_clock import SystemClock
-from subagents.extensions.conversation.conversation import ConversationRuntime
+from subagents.extensions.conversation import conversation
 from subagents.extensions.conversation.dialect import TurnStep
+from subagents.extensions.testing.process_place import ProcessPlace
 from subagents.extensions.testing.runtime_suite import Work
-from subagents.ports import Launch, Runtime
-from subagents.runtimes.process.shim import ProcessAttempts
+from subagents.ports import AttemptRef, Runtime
 
 
 class ToldAtOnce(EchoDialect):
@@ -34,7 +31,7 @@ class ToldAtOnce(EchoDialect):
 class EchoPlace(ProcessPlace):
     """A program with a protocol of its own, behind the generic conversation."""
 
-    WORDS: Final[Mapping[Work, str]] = {
+    tasks = {
         Work.SAYS: "text one;text two;text three;usage 5",
         Work.WAITS: "text waiting;listen",
         Work.LISTENS: "text waiting;listen",
@@ -42,14 +39,10 @@ class EchoPlace(ProcessPlace):
         Work.CANNOT_START: "text never",
     }
 
-    def runtime(self) -> Runtime:
-        clock = SystemClock()
-        attempts = ProcessAttempts(self.harness.root, clock, off_loop)
-        return ConversationRuntime(ToldAtOnce(), attempts, clock, off_loop, bridge=())
+    def __init__(self, root: Path) -> None:
+        super().__init__(root, lambda host: conversation.runtime_on(host, ToldAtOnce()))
+        self.harness = Harness(root)
 
-    def launch(self, work: Work, number: int = 1) -> Launch | None:
-        words = self.WORDS.get(work)
-        if words is None:
-            return None
-        launch = replace(self.harness.launch(number=number), prompt=words, options={})
-        return self.cannot_start(launch) if work is Work.CANNOT_START else launch
+    def messages(self, runtime: Runtime, ref: AttemptRef, texts: Sequence[str]) -> Sequence[str]:
+        heard = super().messages(runtime, ref, texts)
+        return [each.removeprefix("heard ") for each in heard]

@@ -62,6 +62,12 @@ def test_an_attempt_that_ends_twice_or_never_breaks_its_promise() -> None:
 
 
 @pytest.mark.requirement("runtime:suite-can-fail")
+def test_a_worker_that_ends_without_waiting_is_named_at_once_with_what_it_said() -> None:
+    with pytest.raises(Broken, match=r"found: \['one'\]"):
+        asyncio.run(seen(SAID, END).waiting())
+
+
+@pytest.mark.requirement("runtime:suite-can-fail")
 def test_what_does_not_happen_is_named_when_the_time_is_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtimes.attempt_harness import RUN, Harness, until, until_async
+from tests.runtimes.attempt_harness import Harness, until, until_async
 
 from subagents.domain.run.access import Access, AccessLevel, Keeper
 from subagents.domain.run.run import Exit
 from subagents.domain.run.values import AttemptId
 from subagents.errors import RuntimeUnavailable, UsageError
+from subagents.extensions.testing.process_place import RUN
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.process import cgroups, processes, sandbox
 from subagents.runtimes.process.cgroups import Place

@@ -76,7 +76,7 @@ class Deliveries:
         """The name of a courier that reaches that session; None = it has to look itself."""
         requester = self._requester(session)
         couriers = chain.from_iterable(self._couriers.values())
-        return next((each.name for each in couriers if each.serves(session, requester)), None)
+        return next((each.name for each in couriers if _serves(each, session, requester)), None)
 
     def _requester(self, target: SessionKey) -> Run | None:
         run_id = self._ledger.lanes.run_of(target)
@@ -96,19 +96,19 @@ class Deliveries:
             path = phase.partition("-")[0]
             if path == "queue":
                 # The inbox row was committed with the outcome: it cannot fail any more. After a
-                # courier that failed for now, the try is repeated while the row waits.
-                tried.append(phase)
-                if refused is not None and _is_retryable(refused):
-                    return refused, tuple(tried)
-                return Delivered(path=DeliveryPath.QUEUED), tuple(tried)
+                # courier that failed, the try is repeated, or given up, while the row waits.
+                return refused or Delivered(path=DeliveryPath.QUEUED), (*tried, phase)
             for courier in self._couriers.get(path, ()):
-                if not courier.serves(target, requester):
+                if not _serves(courier, target, requester):
                     continue
                 tried.append(phase)
                 outcome = await self._hand_over(courier, run, target, requester)
                 if isinstance(outcome, Delivered):
                     return outcome, tuple(tried)
-                refused = outcome
+                # What cannot be put into a run's attempt waits for its next turn.
+                is_final = isinstance(outcome, DeliveryFailed) and not outcome.retryable
+                if not is_final or (refused is None and path == "direct"):
+                    refused = outcome
         return refused or Delivered(path=DeliveryPath.QUEUED), tuple(tried)
 
     async def _hand_over(
@@ -140,7 +140,7 @@ class Deliveries:
     ) -> DeliveryOutcome:
         try:
             async with asyncio.timeout(self._timeout_ms / 1000):
-                return await courier.deliver(run, message, requester)
+                outcome: object = await courier.deliver(run, message, requester)
         except StoreUnavailable:
             raise
         except TimeoutError:
@@ -152,6 +152,11 @@ class Deliveries:
         except Exception as error:
             log.exception("courier %s failed for %s", courier.name, run.id)
             return DeliveryFailed(retryable=True, error=plain_error(error))
+        if isinstance(outcome, DeliveryOutcome):
+            return outcome
+        # It may have handed it over: what is tried again is perhaps told twice.
+        text = f"courier {courier.name} returned {outcome!r}, no DeliveryOutcome"
+        return DeliveryFailed(retryable=False, error=text)
 
     def _consumed(self, run: Run, path: DeliveryPath, reader: str) -> None:
         """A courier that carried the text has handed it over: nothing else does so again."""
@@ -160,6 +165,10 @@ class Deliveries:
             self._ledger.consume(live, reader=reader, path=path)
 
 
-def _is_retryable(outcome: DeliveryOutcome) -> bool:
-    failed_for_now = isinstance(outcome, DeliveryFailed) and outcome.retryable
-    return failed_for_now or isinstance(outcome, Deferred)
+def _serves(courier: Courier, target: SessionKey, requester: Run | None) -> bool:
+    """Whether it says so; others' code must keep no run from its end."""
+    try:
+        return bool(courier.name) and courier.serves(target, requester)
+    except Exception:
+        log.exception("the courier %r is passed over", courier)
+        return False

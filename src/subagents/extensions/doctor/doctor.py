@@ -14,11 +14,13 @@ import msgspec
 
 from subagents import extension
 from subagents.cli import output
+from subagents.cli.command_table import command_of
 from subagents.cli.connection import caller_cwd, paths, session
 from subagents.cli.doctor_check import FAIL, OK, WARN, Check
 from subagents.cli.flags import Json, Parameter, refuse_unused
 from subagents.client.client import Client, Document
 from subagents.client.daemon_start import holder, log_message, log_tail, was_told_to_stop
+from subagents.config.entry_points import entry_points
 from subagents.config.paths import Paths
 from subagents.config.settings import Capabilities
 from subagents.domain.agents.agent_stats import Stats
@@ -286,6 +288,33 @@ def _agents(home: Paths, records: Sequence[Stats]) -> Iterator[Check]:
     yield Check("agents", OK, f"{len(able)} can work, {cards} with a capability card")
 
 
+def _extensions() -> Iterator[Check]:
+    """Those of other packages: what each adds, and what of it does not work."""
+    found = extension.found()
+    packages = {
+        name: " and ".join(f"{each.dist.name} {each.dist.version}" for each in points if each.dist)
+        for name, points in entry_points(extension.GROUP).items()
+    }
+    broken = {each.name: each.reason for each in extension.problems()}
+    for name, reason in broken.items():
+        is_used = any(each.name == name for each in found.used)
+        text = (
+            f"extension {name!r} {'does not wholly work' if is_used else 'is not used'}: {reason}"
+        )
+        fix = f"correct or uninstall {packages.get(name) or 'the package that brings it'}"
+        yield Check("plugins", FAIL, text, fix)
+    for each in (each for each in found.used if each.name not in extension.OWN):
+        rows = [row for rows in each.commands.values() for row in rows]
+        taken = [f"`{row.name}`" for row in rows if command_of(row.name) is not row]
+        text = f"extension {each.name!r} of {packages.get(each.name)}"
+        if taken:
+            text = f"{text}: there is another {', '.join(taken)}, which is the one that is called"
+            yield Check("plugins", FAIL, text, "call its command by another name")
+        elif each.name not in broken:
+            adds = [field for field, value in zip(each._fields[1:], each[1:], strict=True) if value]
+            yield Check("plugins", OK, f"{text}: {', '.join(adds)}")
+
+
 def _workers(home: Paths, diagnostics: Document | None) -> Iterator[Check]:
     """Each agent's program, and the plugins that bring runtimes."""
     from subagents.config.layers import load  # noqa: PLC0415
@@ -296,9 +325,7 @@ def _workers(home: Paths, diagnostics: Document | None) -> Iterator[Check]:
     for plugin in refused:
         text = f"runtime {plugin.name!r} of {plugin.package} is not used: {plugin.reason}"
         yield Check("plugins", FAIL, text, f"correct or uninstall {plugin.package}")
-    for each in extension.problems():
-        text = f"extension {each.name!r} is not used: {each.reason}"
-        yield Check("plugins", FAIL, text, "correct or uninstall the package that brings it")
+    yield from _extensions()
     try:
         settings = load(Path(caller_cwd()), os.environ, paths=home).settings
     except ConfigError:

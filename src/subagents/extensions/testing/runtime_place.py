@@ -132,6 +132,13 @@ class Seen:
         found = [each for each in self.signals if isinstance(each, TERMINAL)]
         return found[-1] if found else None
 
+    async def waiting(self) -> None:
+        """Look until the worker says ``waiting``, or ended without."""
+        with contextlib.suppress(Broken):
+            await until(lambda: self.is_over or "waiting" in self.texts, "it waits")
+        if "waiting" not in self.texts:
+            raise Broken(f"it says `waiting`\n  found: {self.texts!r}")
+
     def upto(self, count: int) -> "Seen":
         seen = Seen()
         seen.all = self.all[:count]

@@ -128,7 +128,7 @@ def a_new_daemon_adopts_a_live_worker_and_goes_on_reading(place: RuntimePlace) -
             return
         await runtime.start(launch)
         async with watched(runtime, ref_of(launch)) as seen:
-            await until(lambda: "waiting" in seen.texts, "it says that it waits")
+            await seen.waiting()
         living = place.alive()
         expect("it lives on when nobody reads", found=living > 0, wanted=True)
         newer = place.runtime()
@@ -153,7 +153,7 @@ def stop_ends_it_leaves_no_process_and_can_be_repeated(place: RuntimePlace) -> N
         ref = ref_of(launch)
         await runtime.start(launch)
         async with watched(runtime, ref) as seen:
-            await until(lambda: "waiting" in seen.texts, "it says that it waits")
+            await seen.waiting()
             await runtime.stop(ref, grace_s=GRACE_S)
             expect("gone when stop returns", found=place.alive(), wanted=0)
             await runtime.stop(ref, grace_s=GRACE_S)
@@ -239,7 +239,7 @@ def a_message_reaches_it_once_however_often_it_is_sent(place: RuntimePlace) -> N
         ref = ref_of(launch)
         await runtime.start(launch)
         async with watched(runtime, ref) as seen:
-            await until(lambda: "waiting" in seen.texts, "it says that it waits")
+            await seen.waiting()
             await runtime.steer(ref, "hello", key="k1")
             with contextlib.suppress(RuntimeUnavailable):
                 await runtime.steer(ref, "hello", key="k1")
@@ -260,7 +260,7 @@ def an_interrupted_turn_ends_or_is_refused_as_its_abilities_say(place: RuntimePl
         ref = ref_of(launch)
         await runtime.start(launch)
         async with watched(runtime, ref) as seen:
-            await until(lambda: "waiting" in seen.texts, "it says that it waits")
+            await seen.waiting()
             if abilities_of(runtime, launch.options).interrupt:
                 await runtime.interrupt(ref, key="i1")
                 with contextlib.suppress(RuntimeUnavailable):

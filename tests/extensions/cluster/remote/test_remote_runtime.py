@@ -10,7 +10,7 @@ import pytest
 from tests.extensions.cluster.remote.loopback_nodes import LoopbackClient, NodeServer
 from tests.extensions.conversation.echo_place import EchoPlace
 from tests.runtimes.attempt_harness import BOUND_S, Ended, Harness, off_loop, until_async
-from tests.runtimes.runtime_places import CommandPlace, ProcessPlace
+from tests.runtimes.runtime_places import CommandPlace
 
 from subagents.domain.run.signals import Exited, Signal
 from subagents.domain.run.values import replace
@@ -40,7 +40,7 @@ each_with_its_requirement = [
 class Far:
     """A node with a runtime, its door, and runtimes of owners that reach it."""
 
-    def __init__(self, place: ProcessPlace, slots: int | None = None) -> None:
+    def __init__(self, place: CommandPlace | EchoPlace, slots: int | None = None) -> None:
         self.place = place
         self.harness = place.harness
         self.harness.root.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ class Far:
 class FarCommandPlace(CommandPlace):
     far: Far
 
-    def runtime(self) -> Runtime:  # type: ignore[override]
+    def runtime(self) -> Runtime:
         return self.far.runtime()
 
 
