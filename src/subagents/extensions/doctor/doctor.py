@@ -191,7 +191,8 @@ def _ask_daemon(home: Paths) -> tuple[Document | None, Document | None, str]:
     """The daemon's version and diagnostics, or why it does not answer."""
     with Client(home.socket, session=session(), timeout_s=10) as client:
         try:
-            return client.get("/version"), client.get("/v1/diagnostics"), ""
+            found = client.get("/version")
+            return {**found, "code": client.daemon_version}, client.get("/v1/diagnostics"), ""
         except DaemonUnreachable as error:
             return None, None, error.message
         except SubagentsError as error:
@@ -360,8 +361,9 @@ def _directories(home: Paths) -> Iterator[Check]:
 
 def _daemon(home: Paths, version: Document | None, found: Document | None, silence: str) -> Check:
     if version is not None:
-        detail = f"pid {version.get('pid')}, version {version.get('version')}, {home.socket}"
-        if version.get("version") != __version__:
+        code = version.get("code", version.get("version"))
+        detail = f"pid {version.get('pid')}, version {code}, {home.socket}"
+        if code != __version__:
             fix = "subagents down --yes && subagents up"
             return Check("daemon", WARN, f"{detail}; this command is {__version__}", fix)
         if found is not None and found.get("httpUrl"):
