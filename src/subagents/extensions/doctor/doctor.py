@@ -16,7 +16,7 @@ from subagents import extension
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths, session
 from subagents.cli.doctor_check import FAIL, OK, WARN, Check
-from subagents.cli.flags import Json, Parameter, refuse_unused
+from subagents.cli.flags import Json, Parameter, refusal, refuse_unused
 from subagents.client.client import Client, Document
 from subagents.client.daemon_start import holder, log_message, log_tail, was_told_to_stop
 from subagents.config.paths import Paths
@@ -47,7 +47,15 @@ NOTIFICATIONS: Final = "notifications"
 
 
 def doctor(
+    file: Annotated[
+        Path | None,
+        Parameter(help="With --bundle: a new .tar.gz. Default: one with the time, here."),
+    ] = None,
+    /,
     *,
+    bundle: Annotated[
+        bool, Parameter(help="Pack what a bug report needs into one file, without secrets.")
+    ] = False,
     probe: Annotated[
         str | None,
         Parameter(
@@ -70,6 +78,11 @@ def doctor(
     crashed, says what it did, and checks again. Everything else is left to you: programs to
     install, files to edit, processes to end.
 
+    With `--bundle`, what is packed is listed: versions, this report, paths, the effective
+    configuration with origins, the end of the daemon's log and the states of runs. Tasks, results
+    and transcripts are left out, keys, tokens and passwords replaced by `[redacted]`. Nothing is
+    sent anywhere.
+
     With `--probe`, an agent's program runs a few tiny tasks in a temporary directory,
     with its own model and login, to find out whether denied tools are really blocked,
     sessions can be continued and messages arrive. The findings are kept for that
@@ -83,8 +96,17 @@ def doctor(
         subagents doctor --fix --json
 
         subagents doctor --probe claude
+
+        subagents doctor --bundle
     """
     home = paths()
+    if file is not None and not bundle:
+        raise refusal("FILE", "needs --bundle")
+    if bundle:
+        refuse_unused("is not done together with --bundle", fix=fix, probe=probe is not None)
+        from subagents.extensions.doctor.support_bundle import packed  # noqa: PLC0415 - seldom
+
+        return packed(file, json=json)
     if probe is not None:
         refuse_unused("is not done together with --probe: give one of them", fix=fix)
         from subagents.extensions.doctor.scope_probe import probe_agent  # noqa: PLC0415 - the whole engine

@@ -1,4 +1,4 @@
-"""``support-bundle``: what a bug report needs, in one file, without secrets.
+"""``doctor --bundle``: what a bug report needs, in one file, without secrets.
 
 Everything passes the redaction that transcripts pass. Tasks, labels, results and transcripts of
 runs are left out: they are the user's work, and rarely what is wrong with ours.
@@ -10,13 +10,12 @@ import tarfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
 
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths, session
-from subagents.cli.flags import Json, Parameter
 from subagents.client.client import Client, Document
 from subagents.config.paths import Paths
 from subagents.domain.redaction.own_secrets import own_secrets
@@ -34,26 +33,8 @@ OF_A_RUN: Final = (
 )
 
 
-def bundle(
-    file: Annotated[
-        Path | None, Parameter(help="A new .tar.gz. Default: one with the time, here.")
-    ] = None,
-    /,
-    *,
-    json: Json = False,
-) -> int:
-    """Pack what a bug report needs into one file, without secrets, and list what is in it.
-
-    It holds versions, the report of `doctor`, paths, the effective configuration with origins, the
-    end of the daemon's log and the states of runs. Tasks, results and transcripts are left out.
-    Keys, tokens and passwords are replaced by `[redacted]`. Nothing is sent anywhere.
-
-    For example:
-
-        subagents support-bundle
-
-        subagents support-bundle /tmp/report.tar.gz
-    """
+def packed(file: Path | None, *, json: bool) -> int:
+    """Pack it, and list what is in it; without a name ``file`` is one with the time, here."""
     target = file or Path(caller_cwd()) / time.strftime("subagents-support-%Y%m%d-%H%M%S.tar.gz")
     home = paths()
     contents = dict(_contents(home))
