@@ -152,8 +152,8 @@ def _below(node: "RunNode", indent: str) -> list[_Branch]:
 
 
 def node_text(node: "RunNode") -> str:
-    """``command  working  12s  40% counting lines``."""
-    parts = [node.agent_id, word(node.shown_state)]
+    """``working  command  12s  40% counting lines``."""
+    parts = [word(node.shown_state), node.agent_id]
     # Waiting takes no time of the worker's; ``why`` says what for.
     if node.elapsed_ms is not None and node.shown_state not in {"waiting", "queued"}:
         parts.append(duration(node.elapsed_ms))

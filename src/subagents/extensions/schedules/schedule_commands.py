@@ -239,7 +239,7 @@ def list_(*, json: Json = False) -> int:
             for each in found
         ],
         styles={1: 1},
-        cut=(5, 4),
+        cut=(3, 4, 5, 2),
     )
     return EXIT_OK
 
