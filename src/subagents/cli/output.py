@@ -363,7 +363,7 @@ def fitted(widths: Sequence[int], cut: Sequence[int], room: int) -> list[int]:
 
 
 def squeezed(widths: Sequence[int], room: int) -> list[int]:
-    """The widths, the widest reduced where the row would not fit; what is first is copied: whole."""
+    """The widths, the widest but the first, which is copied, reduced where a row would not fit."""
     given = list(widths)
     gaps = GAP * (sum(width > 0 for width in given) - 1)
     while sum(given) + gaps > room and max(given[1:], default=0) > 1:
