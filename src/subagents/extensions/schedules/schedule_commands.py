@@ -138,7 +138,7 @@ def add(
     return EXIT_OK
 
 
-def _of_crontab(line: str) -> tuple[str, Sequence[str]]:
+def _of_crontab(line: str) -> tuple[str, tuple[str, ...]]:
     """When and what a line of a crontab says; of when alone no task."""
     count = 1 if line.lstrip().startswith("@") else 5
     *when, task = [*line.split(None, count), ""][: count + 1]
