@@ -106,7 +106,7 @@ def doctor(
         refuse_unused("is not done together with --bundle", fix=fix, probe=probe is not None)
         from subagents.extensions.doctor.support_bundle import packed  # noqa: PLC0415 - seldom
 
-        return packed(file, json=json)
+        return packed(file, examined(home).document(home), json=json)
     if probe is not None:
         refuse_unused("is not done together with --probe: give one of them", fix=fix)
         from subagents.extensions.doctor.scope_probe import probe_agent  # noqa: PLC0415 - the whole engine

@@ -33,11 +33,21 @@ OF_A_RUN: Final = (
 )
 
 
-def packed(file: Path | None, *, json: bool) -> int:
-    """Pack it, and list what is in it; without a name ``file`` is one with the time, here."""
+def packed(file: Path | None, report: Document, *, json: bool) -> int:
+    """Pack it, and list what is in it.
+
+    Args:
+        file: A new one; None = one with the time, here.
+        report: What ``doctor`` found.
+        json: Print the list as a document.
+
+    Raises:
+        UsageError: The file exists.
+        StoreUnavailable: It cannot be written.
+    """
     target = file or Path(caller_cwd()) / time.strftime("subagents-support-%Y%m%d-%H%M%S.tar.gz")
     home = paths()
-    contents = dict(_contents(home))
+    contents = dict(_contents(home, report))
     try:
         # Created closed to others: what is no secret may still be private.
         descriptor = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -63,9 +73,8 @@ def packed(file: Path | None, *, json: bool) -> int:
     return EXIT_OK
 
 
-def _contents(home: Paths) -> Iterator[tuple[str, bytes]]:
+def _contents(home: Paths, report: Document) -> Iterator[tuple[str, bytes]]:
     from subagents.cli.setup.paths_command import places  # noqa: PLC0415
-    from subagents.extensions.doctor.doctor import examined  # noqa: PLC0415
     from subagents.extensions.doctor.version_command import versions  # noqa: PLC0415
 
     own, config = _secrets_and_config(home)
@@ -73,7 +82,7 @@ def _contents(home: Paths) -> Iterator[tuple[str, bytes]]:
     for name, value in (
         ("versions.json", versions(home)),
         ("paths.json", here),
-        ("doctor.json", examined(home).document(home)),
+        ("doctor.json", report),
         ("config.json", config),
         ("runs.json", _runs(home)),
     ):
