@@ -59,7 +59,7 @@ def test_a_schedule_says_what_its_last_times_came_to(shared: Home) -> None:
 def test_a_line_of_a_crontab_is_taken_as_it_is(shared: Home, line: str) -> None:
     shared.ok("schedule", "add", "pasted", line)
     found = shared.ok("show", "schedule:pasted", "--json").json
-    assert line == f"{found['when']} {found['task'].replace('%', chr(92) + '%')}"
+    assert f"{found['when']} {found['task']}" == line.replace("\\%", "%")
     shared.ok("schedule", "remove", "pasted", "--yes")
 
     refused = shared.cli("schedule", "add", "pasted", "@reboot date").err
