@@ -40,7 +40,7 @@ from subagents.runtimes.process.shim import ProcessAttempts
 from subagents.runtimes.provider_keys import ProviderKeys
 from subagents.runtimes.runtime_plugins import RefusedPlugin, RuntimeHost
 from subagents.runtimes.scripted import ScriptedRuntime
-from subagents.version import __version__
+from subagents.version import __version__, code_stamp
 from subagents.worker_environments import WorkerEnvironments
 
 log = logging.getLogger(__name__)
@@ -301,6 +301,7 @@ def services_of(
             version=__version__,
             pid=os.getpid(),
             started_at_ms=wall_ms(),
+            code=code_stamp(),
         ),
         database=node.ours.store,
         off_loop=node.threads[0],

@@ -1,6 +1,7 @@
 """The overview, the help and what is imported for them; the pure parts of starting up."""
 
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -8,10 +9,12 @@ import sys
 from itertools import takewhile
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.cli.cli_home import Home
 from tests.cli.terminal import terminal
 
+from subagents.api.wire.run_answers import RunResult
 from subagents.cli.command_table import (
     ALIASES,
     MEANT,
@@ -22,9 +25,10 @@ from subagents.cli.command_table import (
     renamed,
     target_of,
 )
+from subagents.cli.help_page import page
 from subagents.cli.main import main, overview, overview_of_all
 from subagents.cli.parser import declared
-from subagents.cli.topics import text_of, topics
+from subagents.cli.topics import JSON, text_of, topics
 from subagents.config.daemon_record import own, written
 from subagents.config.paths import Paths
 from subagents.errors import (
@@ -174,6 +178,14 @@ def test_every_topic_can_be_read_and_the_exit_codes_are_all_there(
     assert {str(code) for code in CODES} <= first_words
     assert main(["help", "nonsense"]) == EXIT_NOT_FOUND
     assert "topics: exit-codes, selectors" in capsys.readouterr().err
+
+
+@pytest.mark.requirement("cli:help")
+def test_the_page_of_json_names_each_field_of_a_result_as_plain_json_has_it() -> None:
+    plain = json.loads(json.dumps(msgspec.to_builtins(RunResult(run_id="r-1"))))
+    assert {*plain, *plain["outcome"]} <= {*re.findall(r"\w+", JSON)}
+    assert plain["runId"] == "r-1"
+    assert "subagents help json" in page("run", is_whole=False)
 
 
 @pytest.mark.requirement("cli:help")

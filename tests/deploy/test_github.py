@@ -273,7 +273,7 @@ def test_a_report_of_a_bug_is_asked_for_a_support_bundle_and_forms_name_commands
         if each.get("id") == "bundle" and each["validations"]["required"]
     ]
 
-    assert "`subagents support-bundle`" in needed
+    assert "`subagents doctor --bundle`" in needed
     for file in (ROOT / ".github").rglob("*.*"):
         assert {*re.findall(r"`subagents ([a-z][a-z-]*)", file.read_text("utf-8"))} <= known, file
 

@@ -162,7 +162,7 @@ def test_what_another_writes_between_two_attempts_is_not_its_work(
         await world.clock.advance(1)
         await meanwhile(world)
         run = await world.until(run_id)
-        assert (len(run.attempts), error_of(run)) == (2, error)
+        assert (len(run.attempts), (error_of(run) or "").partition(";")[0]) == (2, error or "")
         assert await world.folded(run_id) == await world.run(run_id)
 
     in_world(tmp_path, scenario)
@@ -238,7 +238,7 @@ def test_what_another_writes_between_the_look_and_the_start_of_a_worker_is_not_i
         await other_writes(world)
         await world.boot()
         run = await world.until(run_id)
-        assert error_of(run) == "File out.txt was there before the run and did not change"
+        assert (error_of(run) or "").startswith("File out.txt was there before the run")
         assert await world.folded(run_id) == await world.run(run_id)
 
     in_world(tmp_path, scenario)

@@ -12,7 +12,7 @@ ALONE = (
     *("run", "spawn", "map", "list", "show", "log", "why", "result", "events", "stats", "ui"),
     *("wait", "answer", "cancel", "retry", "inbox", "dismiss", "redeliver"),
     *("continue", "steer", "interrupt", "pause", "resume", "prioritize"),
-    *("init", "config", "agents", "completion", "version", "demo", "doctor", "support-bundle"),
+    *("init", "config", "agents", "completion", "version", "demo", "doctor"),
     *("up", "down", "serve", "mcp", "report", "progress", "notify", "ask", "worker"),
 )
 BELOW = {
@@ -20,10 +20,10 @@ BELOW = {
     "schedule": ("add", "list", "run-now", "remove"),
     "worktree": ("list", "diff", "merge", "prune"),
     "secret": ("set", "check", "delete"),
-    "mcp": ("install", "uninstall", "config", "plugin", "skill"),
+    "mcp": ("install", "uninstall", "config"),
     "hook": ("stop", "session-start"),
     "notifications": ("test",),
-    "cluster": ("init", "token", "join", "leave", "status", "drain", "undrain"),
+    "cluster": ("init", "token", "join", "leave", "status", "drain"),
     "db": ("check", "backup", "restore", "repair"),
     "service": ("install", "uninstall"),
 }

@@ -56,7 +56,9 @@ def chromium() -> Iterator[Browser]:
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[LiveHome]:
     """A daemon of this test with a TCP port."""
-    with live_home(tmp_path, config=f"[daemon]\nhttp_port = {free_port()}\n{DEFAULTS}") as found:
+    talker = '[agents.talker]\nruntime = "scripted"\nscript = [{ hang = true }]\n'
+    config = f"[daemon]\nhttp_port = {free_port()}\n{DEFAULTS}{talker}"
+    with live_home(tmp_path, config=config) as found:
         yield found
 
 

@@ -140,10 +140,28 @@ def test_a_viewer_has_no_button_or_box_that_would_change_something(
         expect(page.get_by_placeholder("answer")).to_have_count(int(shown))
         page.goto(f"{origin}/ui/runs/{run}")
         expect(page.get_by_role("heading", name="watched", level=1)).to_be_visible()
-        for name in ("Steer", "Interrupt", "Pause", "Cancel"):
+        for name in ("Pause", "Cancel"):
             expect(page.get_by_role("button", name=name)).to_have_count(int(shown))
     viewer.goto(f"{origin}/ui/new")
     expect(viewer.get_by_text("You are a viewer")).to_be_visible()
+
+
+@pytest.mark.requirement("web:live")
+def test_a_plain_command_is_offered_no_message_no_interrupt_and_no_continuation(
+    home: LiveHome, browsers: Browsers
+) -> None:
+    page = browsers.at_the_page()
+    origin = page.evaluate("location.origin")
+    for agent, able in (("sh", 0), ("talker", 1)):
+        run = home.spawn("sleep 600", agent=agent)
+        home.until_phase(run, "running")
+        page.goto(f"{origin}/ui/runs/{run}")
+        expect(page.get_by_role("button", name="Cancel")).to_be_visible()
+        for name in ("Steer", "Interrupt"):
+            expect(page.get_by_role("button", name=name)).to_have_count(able)
+        home.post(f"/v1/runs/{run}/cancel", {})
+        expect(page.get_by_role("button", name="Retry with changes")).to_be_visible()
+        expect(page.get_by_role("button", name="Continue")).to_have_count(able)
 
 
 @pytest.mark.requirement("web:live")

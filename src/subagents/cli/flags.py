@@ -86,7 +86,7 @@ class Together(NamedTuple):
     flags: Callable[[], Sequence[Argument]]
 
 
-Json = Annotated[bool, Parameter(name="--json", help="Print one JSON document on stdout.")]
+Json = Annotated[bool, Parameter(name="--json", help="Print JSON; see: subagents help json.")]
 Yes = Annotated[bool, Parameter(name=("--yes", "-y"), help="Do not ask for confirmation.")]
 Run = Annotated[str, Parameter(help="Id, unique prefix of an id, label or `last`.", metavar="RUN")]
 AddTokens = Annotated[int | None, Parameter(help="Raise its budget by N tokens.", metavar="N")]

@@ -363,11 +363,11 @@ def fitted(widths: Sequence[int], cut: Sequence[int], room: int) -> list[int]:
 
 
 def squeezed(widths: Sequence[int], room: int) -> list[int]:
-    """The widths, the widest ones reduced where the row would not fit otherwise."""
+    """The widths, the widest but the first, which is copied, reduced where a row would not fit."""
     given = list(widths)
     gaps = GAP * (sum(width > 0 for width in given) - 1)
-    while sum(given) + gaps > room and max(given) > 1:
-        given[given.index(max(given))] -= 1
+    while sum(given) + gaps > room and max(given[1:], default=0) > 1:
+        given[given.index(max(given[1:]), 1)] -= 1
     return given
 
 

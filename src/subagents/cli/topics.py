@@ -118,6 +118,15 @@ For example:
 
   subagents list --format '{runId} {agentId} {outcome.status}'
   subagents list --now last --json=phase,usage
+
+`run` and `wait` print completed, pending and errors. Of each that is completed:
+
+  runId label phase retryAttemptedAt usage artifacts filesLeft workspace messageId announcement
+  outcome         status (ok, error, timeout, cancelled, lost, partial), reason, error
+  verification    status, checks; null = it has no contract
+  result resultBytes truncated keptBytes report lastWords
+
+All fields of all documents: docs/reference/http.md, and GET /openapi.json
 """
 
 _CORE: Final = {

@@ -28,6 +28,7 @@ from subagents.errors import (
     SubagentsError,
     Unavailable,
 )
+from subagents.version import __version__, is_other_code
 
 if TYPE_CHECKING:
     import asyncio
@@ -45,6 +46,7 @@ IDLE_CONNECTIONS_MAX: Final = 4
 ACKNOWLEDGED_S: Final = 5.0
 """A caller that lives so long after it was handed a message has it; a lease holds for a minute."""
 VERSION_HEADER: Final = "x-subagents-version"
+CODE_HEADER: Final = "x-subagents-code"
 _PLAIN: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~")
 """What stands for itself in any part of a URL."""
 
@@ -124,8 +126,8 @@ class Client:
         self.received = b""
         """The document of the last answer as the daemon wrote it."""
         self.daemon_version: str | None = None
-        """The version that the last answer named; None before one, "" of a daemon of 0.1.0, which
-        does not say."""
+        """The version that the last answer named, and whether its code is another; None before one,
+        "" of a daemon of 0.1.0, which does not say."""
 
     def get(
         self, path: str, query: Query | None = None, *, timeout_s: float | None = None
@@ -185,7 +187,10 @@ class Client:
                 answer, content = self._exchange(sent, self._timeout_s + more_s)
             except Gone as again:
                 raise _unreachable(self._path, again) from again
-        self.daemon_version = answer.headers.get(VERSION_HEADER, "")
+        theirs = answer.headers.get(VERSION_HEADER, "")
+        if theirs == __version__ and is_other_code(answer.headers.get(CODE_HEADER, "")):
+            theirs += " (other code)"
+        self.daemon_version = theirs
         return answer, content
 
     def _exchange(self, sent: bytes, timeout_s: float) -> tuple[Answer, bytes]:

@@ -407,7 +407,7 @@ def test_what_a_dependency_left_is_not_the_work_of_the_run_behind_it(tmp_path: P
 
         assert (await world.run(first)).outcome == OK
         assert run.outcome is not None
-        assert run.outcome.error == "File out.txt was there before the run and did not change"
+        assert (run.outcome.error or "").startswith("File out.txt was there before the run")
         assert await world.folded(idle) == run
 
     in_world(tmp_path, scenario)

@@ -12,8 +12,9 @@ from subagents.domain.run.spec import Artifact, Contract
 from subagents.engine.verification.contract_files import CHUNK_BYTES, SAMPLES, take_baseline
 from subagents.engine.verification.work_root import WorkRoot
 
-OLD = "File a was there before the run and did not change"
-TOUCHED = f"{OLD} (written again or touched, its content is the same)"
+WAY_OUT = "; to accept it unchanged: --verify-existing (fresh: false)"
+OLD = f"File a was there before the run and did not change{WAY_OUT}"
+TOUCHED = OLD.replace(";", " (written again or touched, its content is the same);")
 
 
 def in_shell(command: str, place: Path) -> None:
@@ -35,7 +36,7 @@ def reason_after(place: Path, path: str, change: str, baseline: Baseline) -> str
         ("touch -d '1 hour' a", TOUCHED),
         (
             "cp a b && mv b a && touch a",
-            f"{OLD} (written again or touched, its content is the same)",
+            TOUCHED,
         ),
         ("printf 0xz > a; touch -r old a", None),
         ("printf more >> a", None),
@@ -67,7 +68,7 @@ def test_a_file_outside_of_the_workspace_is_known_as_well(tmp_path: Path) -> Non
     outside.write_text("x")
     baseline = take_baseline([str(outside)], WorkRoot(str(place)))
     reason = reason_after(place, str(outside), "true", baseline)
-    assert reason == f"File {outside} was there before the run and did not change"
+    assert reason == OLD.replace("File a", f"File {outside}")
     assert reason_after(place, str(outside), "echo y > ../outside", baseline) is None
 
 
@@ -78,7 +79,7 @@ def test_of_what_is_too_large_samples_are_compared_with_its_end_among_them(tmp_p
         file.truncate(size)
     baseline = take_baseline(["a"], WorkRoot(str(tmp_path)), whole_bytes_max=size - 1)
     assert baseline.files[0].sampled
-    said = f"{OLD} in its size or in {SAMPLES} samples of 1 MiB"
+    said = OLD.replace(";", f" in its size or in {SAMPLES} samples of 1 MiB;")
     assert reason_after(tmp_path, "a", "true", baseline) == said
     end = f"printf x | dd of=a bs=1 seek={size - 1} conv=notrunc status=none"
     assert reason_after(tmp_path, "a", end, baseline) is None

@@ -38,7 +38,7 @@ def test_planted_secrets_are_in_no_file_of_the_bundle(home: Home) -> None:
             log.write(f"{text.format(secret)}\n")
         log.write(f"{PASSWORD}-one and {PASSWORD}-two\n")
 
-    said = home.ok("support-bundle", "report.tar.gz", env=secret_env)
+    said = home.ok("doctor", "--bundle", "report.tar.gz", env=secret_env)
 
     found = contents(home.work / "report.tar.gz")
     whole = "\n".join(found.values())
@@ -52,7 +52,7 @@ def test_planted_secrets_are_in_no_file_of_the_bundle(home: Home) -> None:
 def test_the_bundle_holds_versions_doctor_config_with_origins_log_and_states(home: Home) -> None:
     run = home.spawn("true")
     home.ok("wait", run)
-    home.ok("support-bundle", "report.tar.gz", "--json")
+    home.ok("doctor", "--bundle", "report.tar.gz", "--json")
 
     file = home.work / "report.tar.gz"
     found = contents(file)
@@ -75,11 +75,11 @@ def test_the_bundle_holds_versions_doctor_config_with_origins_log_and_states(hom
 @pytest.mark.requirement("cli:support-bundle")
 def test_without_a_daemon_and_with_a_broken_configuration_there_is_a_bundle(home: Home) -> None:
     (home.work / "subagents.toml").write_text("nonsense = \n")
-    home.ok("support-bundle", "report.tar.gz")
+    home.ok("doctor", "--bundle", "report.tar.gz")
     found = contents(home.work / "report.tar.gz")
     assert "nonsense" in found["config.json"] or "subagents.toml" in found["config.json"]
     assert "unknown" in found["runs.json"]
     assert found["daemon.log"].startswith("no log")
-    again = home.cli("support-bundle", "report.tar.gz")
+    again = home.cli("doctor", "--bundle", "report.tar.gz")
     assert again.code == 2
     assert "exists" in again.err

@@ -19,7 +19,7 @@ from subagents.cli.command_table import groups
 from subagents.cli.main import main
 from subagents.errors import EXIT_NOT_FOUND, EXIT_OK, EXIT_USAGE
 from subagents.extensions.install import agent_programs
-from subagents.extensions.install.mcp_install import plugin_dir, skill
+from subagents.extensions.install.mcp_install import plugin_dir
 
 Document = dict[str, Any]
 FILES: Final = {
@@ -402,7 +402,7 @@ def test_the_real_claude_code_registers_replaces_and_forgets_us(
 def test_the_plugin_is_whole_and_starts_only_commands_that_there_are(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["mcp", "plugin"]) == EXIT_OK
+    assert main(["mcp", "config", "--plugin"]) == EXIT_OK
     folder = Path(capsys.readouterr().out.strip())
     assert folder == plugin_dir()
     manifest = json.loads((folder / ".claude-plugin/plugin.json").read_text())
@@ -430,7 +430,7 @@ def test_what_teaches_to_delegate_names_only_tools_and_actions_that_there_are(
 ) -> None:
     from subagents.api.tools.tool_registry import TOOLS  # noqa: PLC0415
 
-    skill(agents_md=is_paragraph)
+    assert main(["mcp", "skill", *(["--agents-md"] if is_paragraph else [])]) == EXIT_OK
     text = capsys.readouterr().out
     assert text.startswith("## " if is_paragraph else "---\nname: delegate\ndescription: ")
     assert "Claude" not in text

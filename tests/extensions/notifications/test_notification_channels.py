@@ -14,7 +14,7 @@ from subagents.followers.journal_export import ReceiverUnavailable
 from subagents.installation import extra_command
 
 pytest.importorskip("apprise", reason="needs subagents[notify]")
-NOTICE = Notification("build: error", "it broke\nsubagents why r-1")
+NOTICE = Notification("build: error", "it broke\nsubagents why r-1", "failure")
 
 
 def no_secret(name: str) -> str:
@@ -31,6 +31,13 @@ def test_ntfy_gets_title_and_text() -> None:
         send(f"ntfy://127.0.0.1:{to.port}/builds")
     assert "build: error" in to.requests[0].body
     assert "it broke\\nsubagents why r-1" in to.requests[0].body
+
+
+@pytest.mark.requirement("notifications:channels")
+def test_a_service_is_told_of_a_failure_as_one() -> None:
+    with http_receiver() as to:
+        send(f"json://127.0.0.1:{to.port}/")
+    assert '"type": "failure"' in to.requests[0].body
 
 
 @pytest.mark.requirement("notifications:channels")

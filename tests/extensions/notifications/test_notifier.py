@@ -102,7 +102,7 @@ def test_what_failed_of_a_plan_is_said_once_when_all_its_steps_have_ended(
     place.notifier(NotificationReason.FAILED).catch_up()
 
     (seen,) = place.channel.seen
-    assert seen.title == "many: 2 of 3 failed"
+    assert (seen.title, seen.kind) == ("many: 2 of 3 failed", "failure")
     assert "subagents show plan:p-1" in seen.body
 
 
@@ -118,16 +118,16 @@ def test_of_a_step_that_was_retried_the_newest_run_counts(place: Place) -> None:
 
 @pytest.mark.requirement("notifications:once")
 @pytest.mark.parametrize(
-    ("end", "titles"),
+    ("end", "told"),
     [
-        (lambda life: life.result("bad").exit(3), ["job failed"]),
-        (lambda life: life.result("a").result("b").exit(3), ["job failed"]),
-        (lambda life: life.result("bad").exit(signal=9), ["job failed"]),
-        (lambda life: life.exit(3), ["job failed"]),
-        (lambda life: life.result("so far").cancel().exit(signal=15), ["All done"]),
-        (lambda life: life.result("bad").exit(3).result("late"), ["job failed"]),
-        (lambda life: life.result("fine").exit(0), ["All done"]),
-        (lambda life: life.result("a").result("b").exit(0), ["All done"]),
+        (lambda life: life.result("bad").exit(3), ("job failed", "failure")),
+        (lambda life: life.result("a").result("b").exit(3), ("job failed", "failure")),
+        (lambda life: life.result("bad").exit(signal=9), ("job failed", "failure")),
+        (lambda life: life.exit(3), ("job failed", "failure")),
+        (lambda life: life.result("so far").cancel().exit(signal=15), ("All done", "info")),
+        (lambda life: life.result("bad").exit(3).result("late"), ("job failed", "failure")),
+        (lambda life: life.result("fine").exit(0), ("All done", "success")),
+        (lambda life: life.result("a").result("b").exit(0), ("All done", "success")),
     ],
 )
 @pytest.mark.parametrize("page", [1, 2, 500])
@@ -135,7 +135,7 @@ def test_an_end_is_one_notification_however_many_events_of_its_instant_there_are
     place: Place,
     monkeypatch: pytest.MonkeyPatch,
     end: Callable[[Life], Life],
-    titles: list[str],
+    told: tuple[str, str],
     page: int,
 ) -> None:
     monkeypatch.setattr("subagents.followers.journal_export.FEED_PAGE", page)
@@ -144,7 +144,7 @@ def test_an_end_is_one_notification_however_many_events_of_its_instant_there_are
 
     place.notifier().catch_up()
 
-    assert place.channel.titles == titles
+    assert [(each.title, each.kind) for each in place.channel.seen] == [told]
 
 
 @pytest.mark.requirement("notifications:reasons")
@@ -179,6 +179,7 @@ def test_an_open_question_needs_somebody(place: Place) -> None:
 
     (seen,) = place.channel.seen
     assert seen.title.endswith("needs you")
+    assert seen.kind == "warning"
     assert life.run.pending_requests[0].question in seen.body
 
 

@@ -280,6 +280,8 @@ def test_the_time_of_a_map_is_one_for_all_its_runs(shared: Home) -> None:
     done = shared.cli("map", "exec sleep {}", "60", "61", *flags)
     assert done.code == 5
     assert "0 of 2 ok, 2 cancelled" in done.err
+    told = [line for line in done.err.splitlines() if "over" in line or "why" in line]
+    assert [line.partition(" · ")[0] for line in told] == ["■ 60: cancelled", "■ 61: cancelled"]
 
 
 @pytest.mark.requirement("map:budget")

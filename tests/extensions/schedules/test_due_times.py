@@ -108,6 +108,7 @@ def test_work_of_an_hour_that_is_skipped_is_due_after_it_and_of_a_doubled_one_on
         ("61 * * * *", "bad minute"),
         ("0 0 30 2 *", "bad day-of-month"),
         ("@dayly", "is none of @hourly"),
+        ("@reboot", "no time that comes again"),
         ("every 1s", "at least 10 seconds"),
         ("every 400d", "at most 365d"),
         ("every now and then", "now and then"),

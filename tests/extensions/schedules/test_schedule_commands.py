@@ -4,9 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.cli.cli_home import Home
+from tests.cli.cli_home import Home, temporary_home
 
+from subagents.cli.main import main
 from subagents.errors import UsageError
+from subagents.extensions.schedules import schedule_commands
 from subagents.extensions.schedules.schedule_commands import local_zone
 
 
@@ -50,6 +52,38 @@ def test_a_schedule_says_what_its_last_times_came_to(shared: Home) -> None:
     assert "  failed " in row
     assert "failed (by hand)" in shared.ok("show", "schedule:broken").out
     shared.ok("schedule", "remove", "broken", "--yes")
+
+
+@pytest.mark.requirement("cli:schedule")
+@pytest.mark.parametrize("line", ["15 3 * * 1 date +\\%F > day", "@daily date +\\%F > day"])
+def test_a_line_of_a_crontab_is_taken_as_it_is(shared: Home, line: str) -> None:
+    shared.ok("schedule", "add", "pasted", line)
+    found = shared.ok("show", "schedule:pasted", "--json").json
+    assert f"{found['when']} {found['task']}" == line.replace("\\%", "%")
+    shared.ok("schedule", "remove", "pasted", "--yes")
+
+    refused = shared.cli("schedule", "add", "pasted", "@reboot date").err
+    assert "let it call: subagents spawn TASK" in refused
+
+
+@pytest.mark.requirement("cli:schedule")
+def test_what_keeps_schedules_over_a_restart_is_said_with_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with temporary_home(tmp_path) as home:
+        for name, value in {**home.env(), "XDG_CONFIG_HOME": str(tmp_path)}.items():
+            monkeypatch.setenv(name, value)
+        said = []
+        for place in (tmp_path, tmp_path / "none"):
+            monkeypatch.setattr(schedule_commands, "SYSTEMD", place)
+            for name in ("one", "two"):
+                assert main(["schedule", "add", name, "@daily", "true"]) == 0
+                said += [line for line in capsys.readouterr().err.splitlines() if "restart" in line]
+            home.ok("schedule", "remove", "one", "--yes")
+            home.ok("schedule", "remove", "two", "--yes")
+    first, second = said
+    assert first.endswith("too: subagents service install")
+    assert re.search(r"in your crontab: @reboot \S*subagents up$", second)
 
 
 @pytest.mark.requirement("cli:schedule", "contract:old-files")

@@ -17,7 +17,10 @@ SHA: Final = "ab" * 32
 
 CONTRACTS: Final[list[tuple[str, str]]] = [
     ("--verify none.txt", "File none.txt does not exist"),
-    ("--verify old.json --verify-json", "was there before the run and did not change"),
+    (
+        "--verify old.json --verify-json",
+        "did not change; to accept it unchanged: --verify-existing (fresh: false)",
+    ),
     ("--verify new.txt --verify-json", "new.txt"),
     ("--verify new.txt --min-bytes 100", "new.txt"),
     ("--verify new.txt --verify-regex ^never", "new.txt"),

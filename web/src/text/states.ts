@@ -80,3 +80,8 @@ export const WAITING_PHASES = ["waiting", "queued", "retry_wait"];
 export function isEnded(run: { outcome: unknown }): boolean {
   return run.outcome !== null;
 }
+
+/** Whether its worker takes a message at work, goes on with a session, or has a turn to end. */
+export function can(run: { resolved: { [key: string]: unknown } }, ability: "steer" | "resume" | "interrupt"): boolean {
+  return (run.resolved.abilities as Record<string, boolean> | undefined)?.[ability] === true;
+}

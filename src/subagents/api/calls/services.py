@@ -45,6 +45,8 @@ class DaemonInfo:
     version: str
     pid: int
     started_at_ms: int
+    code: str = ""
+    """Its ``code_stamp`` when it started."""
 
 
 async def _no_port() -> str:

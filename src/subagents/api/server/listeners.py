@@ -75,6 +75,7 @@ def server_config(
         # Every answer says it, so that no client has to ask first.
         headers=[
             ("x-subagents-version", info.version),
+            *([("x-subagents-code", f"{info.code} {info.started_at_ms}")] if info.code else ()),
             # And no browser makes a program or a picture of what a worker wrote.
             ("x-content-type-options", "nosniff"),
             ("cross-origin-resource-policy", "same-origin"),

@@ -411,6 +411,10 @@ def print_ends(
             elapsed_ms = round((time.monotonic() - started) * 1000)
         state = render.item_state(item)
         text = f"{render.icon(state)} {render.summary(item, elapsed_ms=elapsed_ms)}"
+        reasons = [] if state == "ok" else render.error_lines(item.outcome, item.verification)
+        # Of many that were cancelled each has the same to say.
+        if is_short := state == "cancelled" and not is_one:
+            text = ": ".join((text, *reasons[:1]))
         # Flushed first, so that both streams come in order where they are the same terminal.
         if not is_one and not (is_counted and state == "ok"):
             sys.stdout.flush()
@@ -419,8 +423,10 @@ def print_ends(
         if is_one:
             sys.stdout.flush()
             output.note(text)
+        if is_short:
+            continue
         if state != "ok":
-            for reason in render.error_lines(item.outcome, item.verification):
+            for reason in reasons:
                 output.note(f"  {reason}")
             output.note(f"  see: subagents why {item.run_id}")
         render.say_leftovers(item, has_result=bool(_result_of(item)))

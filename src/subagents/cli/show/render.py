@@ -73,8 +73,6 @@ REASONS: Final = {
 }
 """What is said behind the state, by an outcome's reason or status; others say no more than it."""
 
-UNCHANGED: Final = "was there before the run and did not change"
-ANYWAY: Final = "; --verify-existing takes it all the same"
 VACUOUS: Final = "vacuous: its contract was met before the work"
 """What is said instead of "verified"."""
 LABEL_CELLS_MAX: Final = 40
@@ -154,8 +152,8 @@ def _below(node: "RunNode", indent: str) -> list[_Branch]:
 
 
 def node_text(node: "RunNode") -> str:
-    """``command  working  12s  40% counting lines``."""
-    parts = [node.agent_id, word(node.shown_state)]
+    """``working  command  12s  40% counting lines``."""
+    parts = [word(node.shown_state), node.agent_id]
     # Waiting takes no time of the worker's; ``why`` says what for.
     if node.elapsed_ms is not None and node.shown_state not in {"waiting", "queued"}:
         parts.append(duration(node.elapsed_ms))
@@ -295,8 +293,7 @@ def error_lines(outcome: "Outcome", verification: "Verification | None") -> list
 
         texts = [failure_text(each.target, each.reason) for each in failed]
         stopped, is_stopped, _ = error_of(outcome).partition(f": {texts[0]}")
-        reasons = [f"{one_line(each, 400)}{ANYWAY if UNCHANGED in each else ''}" for each in texts]
-        return [stopped, *reasons] if is_stopped else reasons
+        return [*([stopped] if is_stopped else ()), *(one_line(each, 400) for each in texts)]
     return [text for text in error_of(outcome).strip().splitlines()[:10] if text.strip()]
 
 

@@ -172,7 +172,7 @@ def check_can_be_met(
     name, path = found
     do, less = "changed", "leave it out"
     if name.startswith("artifacts"):
-        do, less = "written", "accept the file as it is: fresh: false (--verify-existing)"
+        do, less = "written", "accept the file as it is: --verify-existing (fresh: false)"
     raise ContractError(
         f"{field}.{name}: {one_line(path)} must be {do} by the run, whose worker {why}",
         hint=f"{way_out}; or {less}",
@@ -258,7 +258,7 @@ def old_files(baseline: Baseline) -> tuple[str, ...]:
     is_one = len(baseline.files) == 1
     are, count, them = ("is", "counts", "it") if is_one else ("are", "count", "them")
     text = f"{names} {are} there already and {count} only if the run changes {them}"
-    return (f"{text}; to accept {them} unchanged: fresh: false (--verify-existing)",)
+    return (f"{text}; to accept {them} unchanged: --verify-existing (fresh: false)",)
 
 
 def _at_most(field: str, count: int, most: int) -> None:

@@ -16,6 +16,7 @@ from subagents.engine.verification.work_root import FileFault, WorkRoot
 WHOLE_BYTES_MAX: Final = 1024 * 1024 * 1024
 """So much of a contract's files is read before the work, under a second where the disk keeps up;
 of what is larger, pieces."""
+ACCEPTED: Final = "to accept it unchanged: --verify-existing (fresh: false)"
 SAMPLES: Final = 64
 CHUNK_BYTES: Final = 1024 * 1024
 
@@ -192,4 +193,4 @@ def unchanged(file: BinaryIO, before: Fingerprint, abandoned: Callable[[], bool]
         text += f" in its size or in {SAMPLES} samples of 1 MiB"
     if now.st_mtime_ns != before.modified_ns:
         text += " (written again or touched, its content is the same)"
-    return text
+    return f"{text}; {ACCEPTED}"

@@ -43,7 +43,12 @@ from subagents.engine.verification.artifacts import (
     needs_own_process,
 )
 from subagents.engine.verification.command_sandbox import CommandSandbox
-from subagents.engine.verification.contract_files import Abandoned, has_changed, take_baseline
+from subagents.engine.verification.contract_files import (
+    ACCEPTED,
+    Abandoned,
+    has_changed,
+    take_baseline,
+)
 from subagents.engine.verification.file_trees import TREE_FILES_MAX, TooManyFiles, matching_files
 from subagents.engine.verification.work_root import FileFault, WorkRoot
 from subagents.errors import ContractError
@@ -442,7 +447,11 @@ class _Batch:
         new = [path for path in paths if path not in {*old}]
         problems = []
         if len(new) < (artifact.min_files or 0):
-            were = f" ({len(old)} were there before the run and did not change)" if old else ""
+            were = (
+                f" ({len(old)} were there before the run and did not change; {ACCEPTED})"
+                if old
+                else ""
+            )
             problems.append(
                 f"Files {target}: {len(new)} found, minimum {artifact.min_files} required{were}"
             )

@@ -48,12 +48,8 @@ extension = Extension(
                 "subagents.extensions.cluster.cli.node_commands:drain",
                 "Let others take over from a node",
             ),
-            Command(
-                "cluster undrain",
-                "subagents.extensions.cluster.cli.node_commands:undrain",
-                "Take the node back",
-            ),
         )
     },
     parents={"cluster": "Work on several machines that share a PostgreSQL database"},
+    renamed={"cluster undrain": "cluster drain --undo"},
 )

@@ -11,11 +11,6 @@ extension = Extension(
                 "subagents.extensions.doctor.doctor:doctor",
                 "Check the installation and suggest fixes",
             ),
-            Command(
-                "support-bundle",
-                "subagents.extensions.doctor.support_bundle:bundle",
-                "Pack what a bug report needs",
-            ),
         ),
         "Set up": (
             Command(
@@ -25,4 +20,5 @@ extension = Extension(
             ),
         ),
     },
+    renamed={"support-bundle": "doctor --bundle"},
 )

@@ -17,7 +17,7 @@ from subagents.cli import output
 from subagents.cli.command_table import command_of
 from subagents.cli.connection import caller_cwd, paths, session
 from subagents.cli.doctor_check import FAIL, OK, WARN, Check
-from subagents.cli.flags import Json, Parameter, refuse_unused
+from subagents.cli.flags import Json, Parameter, refusal, refuse_unused
 from subagents.client.client import Client, Document
 from subagents.client.daemon_start import holder, log_message, log_tail, was_told_to_stop
 from subagents.config.entry_points import entry_points
@@ -49,7 +49,15 @@ NOTIFICATIONS: Final = "notifications"
 
 
 def doctor(
+    file: Annotated[
+        Path | None,
+        Parameter(help="With --bundle: a new .tar.gz. Default: one with the time, here."),
+    ] = None,
+    /,
     *,
+    bundle: Annotated[
+        bool, Parameter(help="Pack what a bug report needs into one file, without secrets.")
+    ] = False,
     probe: Annotated[
         str | None,
         Parameter(
@@ -72,6 +80,11 @@ def doctor(
     crashed, says what it did, and checks again. Everything else is left to you: programs to
     install, files to edit, processes to end.
 
+    With `--bundle`, what is packed is listed: versions, this report, paths, the effective
+    configuration with origins, the end of the daemon's log and the states of runs. Tasks, results
+    and transcripts are left out, keys, tokens and passwords replaced by `[redacted]`. Nothing is
+    sent anywhere.
+
     With `--probe`, an agent's program runs a few tiny tasks in a temporary directory,
     with its own model and login, to find out whether denied tools are really blocked,
     sessions can be continued and messages arrive. The findings are kept for that
@@ -85,8 +98,17 @@ def doctor(
         subagents doctor --fix --json
 
         subagents doctor --probe claude
+
+        subagents doctor --bundle
     """
     home = paths()
+    if file is not None and not bundle:
+        raise refusal("FILE", "needs --bundle")
+    if bundle:
+        refuse_unused("is not done together with --bundle", fix=fix, probe=probe is not None)
+        from subagents.extensions.doctor.support_bundle import packed  # noqa: PLC0415 - seldom
+
+        return packed(file, examined(home).document(home), json=json)
     if probe is not None:
         refuse_unused("is not done together with --probe: give one of them", fix=fix)
         from subagents.extensions.doctor.scope_probe import probe_agent  # noqa: PLC0415 - the whole engine
@@ -193,7 +215,8 @@ def _ask_daemon(home: Paths) -> tuple[Document | None, Document | None, str]:
     """The daemon's version and diagnostics, or why it does not answer."""
     with Client(home.socket, session=session(), timeout_s=10) as client:
         try:
-            return client.get("/version"), client.get("/v1/diagnostics"), ""
+            found = client.get("/version")
+            return {**found, "code": client.daemon_version}, client.get("/v1/diagnostics"), ""
         except DaemonUnreachable as error:
             return None, None, error.message
         except SubagentsError as error:
@@ -387,8 +410,9 @@ def _directories(home: Paths) -> Iterator[Check]:
 
 def _daemon(home: Paths, version: Document | None, found: Document | None, silence: str) -> Check:
     if version is not None:
-        detail = f"pid {version.get('pid')}, version {version.get('version')}, {home.socket}"
-        if version.get("version") != __version__:
+        code = version.get("code", version.get("version"))
+        detail = f"pid {version.get('pid')}, version {code}, {home.socket}"
+        if code != __version__:
             fix = "subagents down --yes && subagents up"
             return Check("daemon", WARN, f"{detail}; this command is {__version__}", fix)
         if found is not None and found.get("httpUrl"):

@@ -1,4 +1,4 @@
-"""``support-bundle``: what a bug report needs, in one file, without secrets.
+"""``doctor --bundle``: what a bug report needs, in one file, without secrets.
 
 Everything passes the redaction that transcripts pass. Tasks, labels, results and transcripts of
 runs are left out: they are the user's work, and rarely what is wrong with ours.
@@ -10,13 +10,12 @@ import tarfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
 
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths, session
-from subagents.cli.flags import Json, Parameter
 from subagents.client.client import Client, Document
 from subagents.config.paths import Paths
 from subagents.domain.redaction.own_secrets import own_secrets
@@ -34,29 +33,21 @@ OF_A_RUN: Final = (
 )
 
 
-def bundle(
-    file: Annotated[
-        Path | None, Parameter(help="A new .tar.gz. Default: one with the time, here.")
-    ] = None,
-    /,
-    *,
-    json: Json = False,
-) -> int:
-    """Pack what a bug report needs into one file, without secrets, and list what is in it.
+def packed(file: Path | None, report: Document, *, json: bool) -> int:
+    """Pack it, and list what is in it.
 
-    It holds versions, the report of `doctor`, paths, the effective configuration with origins, the
-    end of the daemon's log and the states of runs. Tasks, results and transcripts are left out.
-    Keys, tokens and passwords are replaced by `[redacted]`. Nothing is sent anywhere.
+    Args:
+        file: A new one; None = one with the time, here.
+        report: What ``doctor`` found.
+        json: Print the list as a document.
 
-    For example:
-
-        subagents support-bundle
-
-        subagents support-bundle /tmp/report.tar.gz
+    Raises:
+        UsageError: The file exists.
+        StoreUnavailable: It cannot be written.
     """
     target = file or Path(caller_cwd()) / time.strftime("subagents-support-%Y%m%d-%H%M%S.tar.gz")
     home = paths()
-    contents = dict(_contents(home))
+    contents = dict(_contents(home, report))
     try:
         # Created closed to others: what is no secret may still be private.
         descriptor = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -82,9 +73,8 @@ def bundle(
     return EXIT_OK
 
 
-def _contents(home: Paths) -> Iterator[tuple[str, bytes]]:
+def _contents(home: Paths, report: Document) -> Iterator[tuple[str, bytes]]:
     from subagents.cli.setup.paths_command import places  # noqa: PLC0415
-    from subagents.extensions.doctor.doctor import examined  # noqa: PLC0415
     from subagents.extensions.doctor.version_command import versions  # noqa: PLC0415
 
     own, config = _secrets_and_config(home)
@@ -92,7 +82,7 @@ def _contents(home: Paths) -> Iterator[tuple[str, bytes]]:
     for name, value in (
         ("versions.json", versions(home)),
         ("paths.json", here),
-        ("doctor.json", examined(home).document(home)),
+        ("doctor.json", report),
         ("config.json", config),
         ("runs.json", _runs(home)),
     ):

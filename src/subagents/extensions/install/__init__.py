@@ -24,17 +24,7 @@ extension = Extension(
             Command(
                 "mcp config",
                 "subagents.extensions.install.mcp_install:config",
-                "Print the entry for any MCP client",
-            ),
-            Command(
-                "mcp plugin",
-                "subagents.extensions.install.mcp_install:plugin",
-                "Print the Claude Code plugin's path",
-            ),
-            Command(
-                "mcp skill",
-                "subagents.extensions.install.mcp_install:skill",
-                "Print a skill that teaches delegating",
+                "Print an entry, a skill or the plugin's path",
             ),
         ),
         "Called by agent programs": (
@@ -54,5 +44,7 @@ extension = Extension(
     renamed={
         "import claude-agents": "init --from claude-agents",
         "import openclaw": "init --from openclaw",
+        "mcp plugin": "mcp config --plugin",
+        "mcp skill": "mcp config --skill",
     },
 )

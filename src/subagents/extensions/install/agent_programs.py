@@ -146,7 +146,7 @@ def agent_program(name: str, environ: Mapping[str, str], *, project: Path | None
                 file=user if project is None else project / ".mcp.json",
                 settings=(folder if project is None else project / ".claude") / "settings.json",
                 then="With hooks and a skill instead, as a plugin:"
-                ' claude --plugin-dir "$(subagents mcp plugin)"',
+                ' claude --plugin-dir "$(subagents mcp config --plugin)"',
             )
         case "codex":
             folder = Path(environ.get("CODEX_HOME") or home / ".codex")

@@ -114,70 +114,48 @@ def config(
     ] = None,
     /,
     *,
+    plugin: Annotated[
+        bool,
+        Parameter(help="Instead the path of the Claude Code plugin: tools, hooks and a skill."),
+    ] = False,
+    skill: Annotated[
+        bool, Parameter(help="Instead a skill that teaches any agent program to delegate.")
+    ] = False,
+    agents_md: Annotated[bool, Parameter(help="The same as a paragraph for AGENTS.md.")] = False,
     json: Json = False,
 ) -> int:
-    """Print the configuration entry for an MCP client.
+    """Print what a program needs to know us: the configuration entry for an MCP client.
+
+    Nothing is written. Put a skill where your program looks for skills, or behind your AGENTS.md.
 
     For example:
 
-        subagents mcp config
-
         subagents mcp config codex
+
+        claude --plugin-dir "$(subagents mcp config --plugin)"
+
+        subagents mcp config --agents-md >> AGENTS.md
     """
+    folder = plugin_dir()
+    if plugin:
+        output.document({"path": str(folder)}) if json else output.line(str(folder))
+        if shutil.which("subagents") is None:
+            output.note("Its tools and hooks run `subagents`, which is not on PATH.")
+        return EXIT_OK
+    if skill or agents_md:
+        file = Path(__file__).with_name("agents_md.md") if agents_md else folder / SKILL
+        text = file.read_text("utf-8")
+        output.document({"text": text}) if json else output.data(text)
+        return EXIT_OK
     program = agent_program(name or "claude", os.environ, project=None)
     snippet = _snippet(program, entry_of(name, os.environ))
     if json:
-        file = None if name is None else str(program.file)
-        output.document({"program": name, "file": file, "snippet": snippet})
+        path = None if name is None else str(program.file)
+        output.document({"program": name, "file": path, "snippet": snippet})
         return EXIT_OK
     if name is not None:
         output.note(f"In {program.file}:")
     output.data(snippet)
-    return EXIT_OK
-
-
-def plugin(*, json: Json = False) -> int:
-    """Print the path of the Claude Code plugin, which contains tools, hooks and a skill.
-
-    For example:
-
-        subagents mcp plugin --json
-
-        claude --plugin-dir "$(subagents mcp plugin)"
-    """
-    folder = plugin_dir()
-    if json:
-        output.document({"path": str(folder)})
-    else:
-        output.line(str(folder))
-    if shutil.which("subagents") is None:
-        output.note("Its tools and hooks run `subagents`, which is not on PATH.")
-    return EXIT_OK
-
-
-def skill(
-    *,
-    agents_md: Annotated[
-        bool, Parameter(help="A paragraph for AGENTS.md instead of the whole skill.")
-    ] = False,
-    json: Json = False,
-) -> int:
-    """Print what teaches any agent program to delegate: a skill, or a paragraph for AGENTS.md.
-
-    Nothing is written: put it where your program looks for skills, or behind your own AGENTS.md.
-
-    For example:
-
-        subagents mcp skill > SKILL.md
-
-        subagents mcp skill --agents-md >> AGENTS.md
-    """
-    file = Path(__file__).with_name("agents_md.md") if agents_md else plugin_dir() / SKILL
-    text = file.read_text("utf-8")
-    if json:
-        output.document({"text": text})
-    else:
-        output.data(text)
     return EXIT_OK
 
 

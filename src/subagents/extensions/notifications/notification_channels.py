@@ -76,11 +76,11 @@ class Desktop:
             )
 
     def _argv(self, notification: Notification) -> list[str]:
-        path = self._environ.get("PATH")
+        path, texts = self._environ.get("PATH"), (notification.title, notification.body)
         if found := shutil.which("notify-send", path=path):
-            return [found, "--app-name=subagents", "--", *notification]
+            return [found, "--app-name=subagents", "--", *texts]
         if found := shutil.which("osascript", path=path):
-            return [found, *(word for line in _OSASCRIPT for word in ("-e", line)), *notification]
+            return [found, *(word for line in _OSASCRIPT for word in ("-e", line)), *texts]
         raise ReceiverUnavailable(
             "neither notify-send nor osascript is on PATH; install libnotify (libnotify-bin)"
         )
@@ -116,6 +116,7 @@ class AppriseService:
         is_sent = service.notify(
             title=notification.title,
             body=notification.body,
+            notify_type=apprise.NotifyType(notification.kind),
             body_format=apprise.NotifyFormat.TEXT,
             timeout=SEND_S_MAX,
             log_callback=lambda entry, _service: said.append(entry.message),

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 from subagents.domain.lifecycle.transitions import TRANSITIONS
 from subagents.domain.run.events import Event, ParentNotified, RequestAsked, Spawned
@@ -46,6 +46,7 @@ class Notification(NamedTuple):
 
     title: str
     body: str
+    kind: Literal["info", "success", "warning", "failure"] = "info"
 
 
 class Channel(Protocol):
@@ -179,9 +180,13 @@ class Notifier(JournalExport):
             rest = "\nIt was the last one; nothing else is at work." if is_last else ""
             yield failure._replace(body=f"{failure.body}{rest}")
         elif is_last:
-            outcome = run.outcome
-            ended = f"{run.resolved.label} ended last" + (f": {outcome.status}" if outcome else "")
-            yield Notification("All done", f"{ended}\nsubagents list --session {run.requester}")
+            status = None if run.outcome is None else run.outcome.status
+            ended = f"{run.resolved.label} ended last" + (f": {status}" if status else "")
+            yield Notification(
+                "All done",
+                f"{ended}\nsubagents list --session {run.requester}",
+                "success" if status is Status.OK else "failure" if _has_failed(run) else "info",
+            )
 
     def _failure(self, run: Run) -> Notification | None:
         """What is said of a run that ended; of a plan once, when its last step has."""
@@ -190,7 +195,9 @@ class Notifier(JournalExport):
             if not _has_failed(run):
                 return None
             return Notification(
-                f"{run.resolved.label} failed", f"{_why(run)}\nsubagents why {run.id}".lstrip()
+                f"{run.resolved.label} failed",
+                f"{_why(run)}\nsubagents why {run.id}".lstrip(),
+                "failure",
             )
         steps = RunFilter(steps_of=(step.plan,), archived=True, limit=STEPS_MAX)
         if self._store.count(replace(steps, phases=LIVE), most=1):
@@ -209,6 +216,7 @@ class Notifier(JournalExport):
         return Notification(
             f"{name}{len(failed)} of {len(newest)} failed",
             f"{first}\nsubagents show plan:{step.plan}",
+            "failure",
         )
 
     def _asked(self, found: FeedEntry) -> Iterator[Notification]:
@@ -219,7 +227,9 @@ class Notifier(JournalExport):
             if _asks(found.entry.event, request):
                 text = one_line(request.question, LINE_CHARS_MAX)
                 yield Notification(
-                    f"{run.resolved.label} needs you", f"{text}\nsubagents inbox --attention"
+                    f"{run.resolved.label} needs you",
+                    f"{text}\nsubagents inbox --attention",
+                    "warning",
                 )
 
 

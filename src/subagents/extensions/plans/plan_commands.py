@@ -244,7 +244,7 @@ def list_(
         ["plan", "state", "name", "steps", "time", "age"],
         [_row(each, now_ms) for each in page.plans],
         styles={1: 1},
-        cut=(3, 2),
+        cut=(3, 2, 5, 4),
     )
     if page.total_is_bound:
         output.note(f"{len(page.plans)} of more than {page.total:,}: --limit")
@@ -282,7 +282,7 @@ def _print(answer: Document, *, json: bool) -> None:
         ["run", "state", "label", "agent", "time", "now"],
         [_cells(row, now_ms) for row in found.runs],
         styles={1: 1},
-        cut=(2, 5),
+        cut=(2, 5, 4, 3),
     )
 
 

@@ -108,6 +108,9 @@ def cron_of(when: str) -> str:
     text = when.strip()
     if text.startswith("@"):
         meant = ALIASES.get(text.lower())
+        if text.lower() == "@reboot":
+            way_out = "leave that line in the crontab, and let it call: subagents spawn TASK"
+            raise _refusal(when, "is at no time that comes again", way_out)
         if meant is None:
             raise _refusal(when, f"is none of {', '.join(ALIASES)}")
         return meant
@@ -206,10 +209,8 @@ def _even_or_listed(position: int, term: str) -> str:
     return ",".join(map(str, _values(position, found)))
 
 
-def _refusal(when: str, why: str) -> UsageError:
-    return UsageError(
-        f'when "{when}": {why}', hint=f"for example {_EXAMPLES}", details={"field": "when"}
-    )
+def _refusal(when: str, why: str, hint: str = f"for example {_EXAMPLES}") -> UsageError:
+    return UsageError(f'when "{when}": {why}', hint=hint, details={"field": "when"})
 
 
 def due_after(schedule: Schedule, after_ms: int) -> Iterator[int]:

@@ -2,7 +2,8 @@
 
 import os
 import re
-import sys
+import shlex
+import shutil
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,8 +30,11 @@ from subagents.cli.serving import unit_file
 from subagents.cli.show import render
 from subagents.client.client import Client, Document, Query, segment
 from subagents.errors import EXIT_OK, UsageError
+from subagents.installation import NAME
 from subagents.text import counted, duration, listed, milliseconds_of, money, upcoming
 
+SYSTEMD: Final = Path("/run/systemd/system")
+"""Is there where systemd runs, as sd_booted(3) asks."""
 LOCALTIME: Final = Path("/etc/localtime")
 ZONES: Final = "zoneinfo/"
 _KIND: Final = re.compile("(posix|right)/")
@@ -51,7 +55,7 @@ def add(
         str,
         Parameter(
             help="Five fields of cron ('0 3 * * 1-5'), @hourly, @daily, @weekly, @monthly, or "
-            "'every 15m'.",
+            "'every 15m'; without TASK also a line of a crontab.",
             metavar="WHEN",
         ),
     ],
@@ -96,6 +100,8 @@ def add(
 
         subagents schedule add weekly '@weekly' --plan audit.yaml --zone Europe/Berlin
     """
+    if not task and plan is None:
+        when, task = _of_crontab(when)
     body: Document = {
         "name": name,
         "when": when,
@@ -116,6 +122,8 @@ def add(
         )
     with connect(starts=True) as client, in_flags() if plan is None else in_file(plan):
         answer = client.post(PLACE, body, timeout_s=30)
+        asks = not (json or replace or unit_file().exists())
+        is_first = asks and len(read(client.get(PLACE), SchedulePage).schedules) == 1
     if json:
         output.document(answer)
         return EXIT_OK
@@ -123,11 +131,18 @@ def add(
     output.line(found.schedule_id)
     output.warnings((found.name, each) for each in found.warnings)
     output.note(f"{found.name}: {_times(found)}; {_next(found, time.time() * 1000)}")
-    if sys.platform == "linux" and not unit_file().exists():
-        output.note(
-            "  to start its work after a restart of this machine, too: subagents service install"
-        )
+    if is_first:
+        up = f"in your crontab: @reboot {shlex.quote(shutil.which(NAME) or NAME)} up"
+        how = "subagents service install" if SYSTEMD.exists() else up
+        output.note(f"  to start its work after a restart of this machine, too: {how}")
     return EXIT_OK
+
+
+def _of_crontab(line: str) -> tuple[str, tuple[str, ...]]:
+    """When and what a line of a crontab says; of when alone no task."""
+    count = 1 if line.lstrip().startswith("@") else 5
+    *when, task = [*line.split(None, count), ""][: count + 1]
+    return (" ".join(when), (task.replace("\\%", "%"),)) if task else (line, ())
 
 
 def _run(task: Sequence[str], flags: Given) -> Document:
@@ -224,7 +239,7 @@ def list_(*, json: Json = False) -> int:
             for each in found
         ],
         styles={1: 1},
-        cut=(5, 4),
+        cut=(3, 4, 5, 2),
     )
     return EXIT_OK
 

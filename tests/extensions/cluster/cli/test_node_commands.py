@@ -1,4 +1,4 @@
-"""``cluster status drain undrain`` with two real daemons on one database."""
+"""``cluster status drain`` with two real daemons on one database."""
 
 import re
 import subprocess
@@ -87,8 +87,8 @@ def test_nodes_are_listed_and_one_is_drained_and_taken_back(nodes: tuple[Node, N
     until(lambda: b.parts("b") == 256, "the other one has them all")
     assert "no other node is alive" in b.home.ok("cluster", "drain", "--wait").err
     assert "256 partitions without a node" in b.home.ok("cluster", "status").err
-    b.home.ok("cluster", "undrain")
-    a.home.ok("cluster", "undrain")
+    b.home.ok("cluster", "drain", "--undo")
+    a.home.ok("cluster", "drain", "--undo")
     until(lambda: has_both(b), "both have some again")
 
     refused = a.home.cli("cluster", "leave", "--yes")

@@ -14,7 +14,7 @@ import { useDraft } from "../../live/drafts";
 import { useKeys } from "../../live/keys";
 import { counted } from "../../text/amounts";
 import { plain } from "../../text/marks";
-import { isEnded } from "../../text/states";
+import { can, isEnded } from "../../text/states";
 
 export function RunTop({ run }: { run: RunDetail }) {
   const status = useRunStatus(run.runId).data;
@@ -139,8 +139,13 @@ function Actions({ run }: { run: RunDetail }) {
   useKeys({
     ...(run.pendingRequestCount > 0 ? { a: answerNow } : {}),
     ...(ended
-      ? { r: () => retrySoon([run], (id) => navigate(runAt(id))), n: goOn, x: () => void markRead([run]) }
-      : { s: steerNow, i: () => void interrupt(run), p: togglePause, Backspace: () => void cancel(run) }),
+      ? { r: () => retrySoon([run], (id) => navigate(runAt(id))), ...(can(run, "resume") ? { n: goOn } : {}), x: () => void markRead([run]) }
+      : {
+          ...(can(run, "steer") ? { s: steerNow } : {}),
+          ...(can(run, "interrupt") ? { i: () => void interrupt(run) } : {}),
+          p: togglePause,
+          Backspace: () => void cancel(run),
+        }),
   });
   return (
     <>
@@ -158,9 +163,11 @@ function Actions({ run }: { run: RunDetail }) {
             <Act onClick={() => navigate(`/new?from=${encodeURIComponent(run.runId)}`)}>
               Retry with changes
             </Act>
-            <Act onClick={goOn}>
-              Continue <kbd>n</kbd>
-            </Act>
+            {can(run, "resume") && (
+              <Act onClick={goOn}>
+                Continue <kbd>n</kbd>
+              </Act>
+            )}
             {run.readAt === null && (
               <Act onClick={() => void markRead([run])}>
                 Mark as read <kbd>x</kbd>
@@ -170,12 +177,16 @@ function Actions({ run }: { run: RunDetail }) {
           </>
         ) : (
           <>
-            <Act onClick={steerNow}>
-              Steer <kbd>s</kbd>
-            </Act>
-            <Act onClick={() => void interrupt(run)}>
-              Interrupt <kbd>i</kbd>
-            </Act>
+            {can(run, "steer") && (
+              <Act onClick={steerNow}>
+                Steer <kbd>s</kbd>
+              </Act>
+            )}
+            {can(run, "interrupt") && (
+              <Act onClick={() => void interrupt(run)}>
+                Interrupt <kbd>i</kbd>
+              </Act>
+            )}
             <Act onClick={togglePause}>
               {run.paused ? "Resume" : "Pause"} <kbd>p</kbd>
             </Act>

@@ -13,7 +13,7 @@ import { useKeys } from "../../live/keys";
 import { useTranscript, wholeText, type FoundLine, type Transcript } from "../../live/transcript";
 import { counted } from "../../text/amounts";
 import { plain } from "../../text/marks";
-import { isEnded } from "../../text/states";
+import { can, isEnded } from "../../text/states";
 import { clockSeconds } from "../../text/times";
 
 const TYPES = ["text", "thinking", "tool", "error", "system", "user"];
@@ -121,7 +121,7 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
           </button>
         )}
         <ForOperators>
-          <Attach run={run} />
+          {(run.pendingRequestCount > 0 || can(run, "resume") || (can(run, "steer") && !isEnded(run))) && <Attach run={run} />}
         </ForOperators>
       </div>
       <p className="note">a line longer than 8,000 characters is cut and says by how much</p>

@@ -1,4 +1,4 @@
-"""``cluster status drain undrain``: the nodes, and taking one out of service."""
+"""``cluster status drain``: the nodes, and taking one out of service."""
 
 import time
 from typing import Annotated, Final
@@ -8,7 +8,6 @@ from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
 from subagents.cli.flags import Json, Parameter, refuse_unused
-from subagents.client.client import Client, Document
 from subagents.errors import EXIT_OK, EXIT_PENDING
 from subagents.text import counted, duration, parse_duration
 
@@ -71,25 +70,31 @@ def drain(
         str | None,
         Parameter(help="With --wait: at most so long, then exit 8.", metavar="DURATION"),
     ] = None,
+    undo: Annotated[bool, Parameter(help="Take its share of partitions again.")] = False,
     json: Json = False,
 ) -> int:
     """Let this home's node give its partitions to others and take no new ones.
 
-    Its workers go on. `subagents cluster undrain` takes it back, and so does a restart.
+    Its workers go on. `--undo` takes it back, and so does a restart.
 
     For example:
 
         subagents cluster drain --wait && subagents down --yes
 
         subagents cluster drain --wait --timeout 5m
+
+        subagents cluster drain --undo
     """
     refuse_unused("needs --wait", timeout=timeout is not None and not wait)
+    refuse_unused("is not done together with --undo: give one of them", wait=wait and undo)
     limit_s = None if timeout is None else parse_duration(timeout, field="--timeout") / 1000
     due = None if limit_s is None else time.monotonic() + limit_s
     with connect() as client:
-        answer = _post(client, is_on=True)
+        answer = client.post(f"{PLACE}/drain", {"on": not undo})
         found = read(answer, Cluster)
-        if not any(each.alive and not each.draining and not each.is_self for each in found.nodes):
+        if not undo and not any(
+            each.alive and not each.draining and not each.is_self for each in found.nodes
+        ):
             output.note("warning: no other node is alive to take its partitions over")
         while wait and _left(found):
             if due is not None and time.monotonic() >= due:
@@ -100,33 +105,13 @@ def drain(
     left = _left(found)
     if json:
         output.document(answer)
+    elif undo:
+        output.note("This node takes its share of partitions again.")
     elif left:
         output.note(f"This node is draining: {counted(left, 'partition')} left.")
     else:
         output.note("This node is drained: it decides about nothing.")
     return EXIT_PENDING if wait and left else EXIT_OK
-
-
-def undrain(*, json: Json = False) -> int:
-    """Let this home's node take partitions again.
-
-    For example:
-
-        subagents cluster undrain
-
-        subagents cluster undrain --json
-    """
-    with connect() as client:
-        answer = _post(client, is_on=False)
-    if json:
-        output.document(answer)
-    else:
-        output.note("This node takes its share of partitions again.")
-    return EXIT_OK
-
-
-def _post(client: Client, *, is_on: bool) -> Document:
-    return client.post(f"{PLACE}/drain", {"on": is_on})
 
 
 def _left(found: Cluster) -> int:
