@@ -51,7 +51,7 @@ def is_other_code(theirs: str) -> bool:
         theirs: Its ``code_stamp`` when it started, and that time in milliseconds since the epoch.
             What is from elsewhere cannot be told apart, and is not.
     """
-    place, code, started_ms = theirs.split() if theirs else ("", "", "0")
+    place, code, started_ms, *_ = (*theirs.split(), "", "", "0")
     here, _, ours = code_stamp().partition(" ")
     if here != place or ours == code:
         return False

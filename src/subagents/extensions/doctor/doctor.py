@@ -216,7 +216,8 @@ def _ask_daemon(home: Paths) -> tuple[Document | None, Document | None, str]:
     with Client(home.socket, session=session(), timeout_s=10) as client:
         try:
             found = client.get("/version")
-            return {**found, "code": client.daemon_version}, client.get("/v1/diagnostics"), ""
+            found["code"] = client.daemon_version or found.get("version")
+            return found, client.get("/v1/diagnostics"), ""
         except DaemonUnreachable as error:
             return None, None, error.message
         except SubagentsError as error:

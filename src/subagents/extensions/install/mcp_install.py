@@ -16,7 +16,7 @@ from typing import Annotated, Final, Literal
 from subagents import process_group
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd
-from subagents.cli.flags import Json, Parameter, Yes
+from subagents.cli.flags import Json, Parameter, Yes, refusal, refuse_unused
 from subagents.errors import EXIT_OK, ConfigError, NotFound
 from subagents.extensions.install import claude_permission, file_change
 from subagents.extensions.install import codex_registration as codex
@@ -136,6 +136,10 @@ def config(
 
         subagents mcp config --agents-md >> AGENTS.md
     """
+    refuse_unused("is not printed together with --plugin", skill=skill and plugin)
+    refuse_unused("is not printed together with --plugin", agents_md=agents_md and plugin)
+    if name is not None and (plugin or skill or agents_md):
+        raise refusal("PROGRAM", "is about an entry: the skill and the plugin's path are for any")
     folder = plugin_dir()
     if plugin:
         output.document({"path": str(folder)}) if json else output.line(str(folder))
