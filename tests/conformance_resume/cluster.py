@@ -13,7 +13,6 @@ from typing import Final
 
 from tests.conformance_resume.service import BOUND_S, Node, Service, Unreachable, until
 
-LEASE_S: Final = 3.0
 USER: Final = "postgres"
 """Who the server runs as where this is root, as whom it never runs."""
 CONFIG: Final = """
@@ -24,7 +23,6 @@ store = "{url}"
 [cluster]
 listen = "127.0.0.1:{port}"
 url = "https://127.0.0.1:{port}"
-lease_seconds = {lease}
 """
 
 
@@ -58,7 +56,7 @@ def _node(program: Path, root: Path, name: str, url: str) -> Node:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    config = CONFIG.format(name=name, url=url, port=port, lease=LEASE_S)
+    config = CONFIG.format(name=name, url=url, port=port)
     return Node(program, root / name, root / "ledger", config=config)
 
 

@@ -243,7 +243,8 @@ class Node:
         except ValueError as error:
             raise Unreachable(f"{method} {path}: half an answer") from error
         if status >= 400:
-            error_type = Unreachable if found.get("retryable") else Refused
+            is_unknown = found.get("retryable") or found.get("code") == "outcome_unknown"
+            error_type = Unreachable if is_unknown else Refused
             raise error_type(f"{method} {path}: {status} {content!r}")
         return found
 

@@ -30,7 +30,7 @@ from tests.conformance_resume.verdicts import (
     judge_talks,
 )
 
-A, B, C = [1, "Spawned"], [2, "SlotGranted"], [3, "AttemptStarted"]
+A, B, C = [1, "Spawned"], [2, "SlotGranted"], [3, "AttemptStarted", None]
 OTHER = [2, "Cancelled"]
 
 
@@ -98,7 +98,9 @@ def test_a_fork_that_begins_otherwise_or_changes_its_origin_is_found() -> None:
         runs: dict[str, object] = {f"r-{at}": each for at, each in enumerate(begun)}
         return said(judge_forks, [Fork([([A, B], [*journal])], [("x", known)], runs)])  # type: ignore[list-item]
 
-    assert fork("same", "same", "same", journal=(A, B, [3, "Continued"])) == ()
+    assert fork("same", "same", "same", journal=(A, B, [3, "Continued", None])) == ()
+    line = [3, "system", "run r-9 continues its session"]
+    assert fork("same", "same", "same", journal=(A, B, line)) == ()
     assert fork("same", "same", "else") == ("fork 1: r-2 began otherwise than r-0",)
     assert "has 2 runs" in fork("same", "same")[0]
     assert "is not what it was" in fork(*["same"] * 3, journal=(A, OTHER))[0]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 from tests.conformance_resume.service import (
     TOLD,
@@ -32,6 +32,7 @@ from tests.conformance_resume.verdicts import (
     Recovery,
     Row,
     Says,
+    Seen,
     Talks,
     Turn,
     judge_checkpoints,
@@ -269,7 +270,6 @@ def fork_determinism(service: Service, kills: int) -> list[Row]:
             talk = service.spawn(f"say <{word}>", key=word, agentId="talker")
             service.finish(origin, talk)
             fork = Fork()
-            journals = [service.journal(each) for each in (origin, talk)]
             before = [known(service, each) for each in (origin, talk)]
 
             def again(of: str) -> None:
@@ -292,9 +292,10 @@ def fork_determinism(service: Service, kills: int) -> list[Row]:
             service.finish(*found, *(each.result() for each in both))
             talks.sent.append([word, f"{word}-left", f"{word}-right"])
             saw = dict(service.wrote("begin"))
-            for run, journal, what in zip((origin, talk), journals, before, strict=True):
-                fork.journals.append((journal, service.journal(run)))
-                fork.known.append((what, known(service, run)))
+            for was, run in zip(before, (origin, talk), strict=True):
+                now = known(service, run)
+                fork.written += zip(was[:2], now[:2], strict=True)
+                fork.known.append((was[2], now[2]))
             fork.beginnings = {
                 each: [beginning(service, each), saw.get(each)] for each in (origin, *found)
             }
@@ -317,11 +318,11 @@ def fork_determinism(service: Service, kills: int) -> list[Row]:
     ]
 
 
-def known(service: Service, run: str) -> list[Any]:
-    """What an ended run is beside its journal: its transcript, how it ended and with what."""
+def known(service: Service, run: str) -> tuple[Seen, Seen, object]:
+    """What an ended run is: its journal, its transcript, how it ended and with what."""
     shown = service.ask("GET", f"/v1/runs/{run}/result")
     told = [shown[name] for name in ("outcome", "result", "verification", "usage")]
-    return [service.transcript(run), told]
+    return service.journal(run), service.transcript(run), told
 
 
 def retries_of(service: Service, origin: str) -> list[str]:

@@ -273,35 +273,36 @@ class Fork:
     """Runs that ended, and the runs that were started from them.
 
     Args:
-        journals: Of each that ended, its journal before and after.
-        known: Of each, all else that is known of it before and after: transcript and result.
+        written: Of each that ended, its journal and its transcript, before and after.
+        known: Of each, how it ended and with what, before and after.
         beginnings: What each of those from one end began with, by its id: parameters, and what its
             worker saw.
     """
 
-    journals: list[tuple[Seen, Seen]] = field(default_factory=list)
+    written: list[tuple[Seen, Seen]] = field(default_factory=list)
     known: list[tuple[object, object]] = field(default_factory=list)
     beginnings: dict[str, object] = field(default_factory=dict)
 
 
-LINKS: Final = frozenset({"Continued"})
-"""What may be added to the journal of a run that ended: which run goes on with its session."""
+def _is_link(entry: Sequence[Any]) -> bool:
+    """What may be added to a run that ended: which run goes on with its session."""
+    return entry[1] == "Continued" or str(entry[2]).endswith(" continues its session")
 
 
 def judge_forks(forks: Sequence[Fork]) -> Finding:
     """All that come from one end begin alike, and leave it as it was."""
     wrong = []
     for at, each in enumerate(forks, 1):
-        for before, after in each.journals:
+        for before, after in each.written:
             if breaks_off(before, after) is not None:
-                wrong.append(f"the journal of an origin of fork {at} is not what it was")
+                wrong.append(f"what an origin of fork {at} wrote is not what it was")
             wrong += [
-                f"fork {at} added {entry[1]} to the journal of its origin"
+                f"fork {at} added {entry[1]} to its origin"
                 for entry in after[len(before) :]
-                if entry[1] not in LINKS
+                if not _is_link(entry)
             ]
         if any(before != after for before, after in each.known):
-            wrong.append(f"what is known of an origin of fork {at} is not what it was")
+            wrong.append(f"how an origin of fork {at} ended is not what it was")
         if len(each.beginnings) < 3:  # the origin and two from it
             wrong.append(f"fork {at} has {len(each.beginnings)} runs")
         first, *others = [*each.beginnings.items()] or [("", None)]
