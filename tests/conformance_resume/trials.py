@@ -494,16 +494,17 @@ def consume_once(service: Service, kills: int) -> list[Row]:
 
 def acknowledge(service: Service, reader: str, message: str) -> Ack:
     """Acknowledge one message, however often that must be said."""
-    is_repeated = False
-    while True:
-        body = {"messageIds": [message]}
-        try:
-            found = service.once("POST", "/v1/inbox/ack", body, reader=reader)
-        except Unreachable:
-            is_repeated = True
-            time.sleep(0.05)
-        else:
-            return Ack(reader, message, found["consumed"], is_repeated, time.monotonic())
+    tries = 0
+
+    def said() -> Document | None:
+        nonlocal tries
+        tries += 1
+        with suppress(Unreachable):
+            return service.once("POST", "/v1/inbox/ack", {"messageIds": [message]}, reader=reader)
+        return None
+
+    found = until(said, what=f"an answer to the acknowledgement of {message}")
+    return Ack(reader, message, found["consumed"], tries > 1, time.monotonic())
 
 
 def unread(service: Service) -> list[str]:
@@ -567,14 +568,18 @@ def _sockets(directory: str, names: list[str]) -> list[str]:
 
 
 def varied(service: Service, number: int) -> list[str]:
-    """Runs that end in different ways: well, badly, again, verified or not, handed to a courier."""
+    """Runs that end in different ways: well, badly, again, verified or not, handed to a courier.
+
+    What waits when the daemon is killed starts in each copy, in the same directory: a file counts
+    as made there because its content is another one each time.
+    """
     name = f"vary-{number}"
     contract = {"artifacts": [{"path": f"{name}.txt", "minBytes": 2}]}
     return [
         service.spawn("sleep 0.3; echo well", key=f"{name}-ok"),
         service.spawn("echo badly >&2; sleep 0.2; exit 3", key=f"{name}-bad"),
         service.spawn("exit 4", key=f"{name}-again", retryCount=1, retryDelay=300),
-        service.spawn(f"echo made > {name}.txt", key=f"{name}-met", verification=contract),
+        service.spawn(f"echo made $$ > {name}.txt", key=f"{name}-met", verification=contract),
         service.spawn("echo no", key=f"{name}-unmet", verification=contract | {"fresh": False}),
         service.spawn("sleep 0.1; echo told", key=f"{name}-told", session=TOLD),
     ]

@@ -433,6 +433,8 @@ class Readings:
 
 LEASE_S: Final = 60.0
 """A reader that says nothing keeps a message for so long."""
+MARGIN_S: Final = 5.0
+"""Whoever was handed something notes it a moment later: its daemon may be dead by then."""
 
 
 def judge_readings(record: Readings) -> Finding:
@@ -459,8 +461,11 @@ def judge_readings(record: Readings) -> Finding:
             again += 1
             if any(each.at_s < after.asked_s for each in acks[message]):
                 wrong.append(f"{message} came again after it was acknowledged")
-            is_over = after.at_s - before.at_s > LEASE_S
-            if not is_over and not any(before.at_s - 1 <= k <= after.at_s for k in record.kills_s):
+            since_s = before.at_s - MARGIN_S
+            is_free = after.at_s - before.at_s > LEASE_S or any(
+                since_s <= each <= after.at_s for each in record.kills_s
+            )
+            if not is_free:
                 wrong.append(f"{message} was with {before.reader} and {after.reader} at once")
     told = f"{len(ids)} ends, each consumed by one of {len({o.reader for o in record.offers})}"
     told += f" readers; {again} offered again, after a kill, under the same id"
