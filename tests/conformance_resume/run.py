@@ -11,6 +11,7 @@ docs/resume-means-resume.md has. ``make conformance-resume`` calls it.
 import argparse
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import textwrap
@@ -49,6 +50,8 @@ def main(arguments: Sequence[str]) -> int:
     if program is None:
         parser.error(f"--program: there is no command {given.program}")
     seed = random.SystemRandom().randrange(10**6) if given.seed is None else given.seed
+    # Whoever gives up on it says so by TERM: daemons are still ended then.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("it was ended before its end"))
     begun = time.monotonic()
     rows = tried(names, Path(program).absolute(), nodes=given.nodes, seed=seed, kills=given.kills)
     where = "one machine" if given.nodes == 1 else f"{given.nodes} nodes on one PostgreSQL"

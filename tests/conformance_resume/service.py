@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
@@ -91,7 +91,6 @@ class Node:
         root: A new directory, with a short path: a socket's is at most 107 bytes long.
         ledger: Where workers and couriers write down what they do, outside of the service.
         config: What stands in its configuration besides ``CONFIG``.
-        env: More variables of the daemon.
     """
 
     def __init__(
@@ -99,11 +98,9 @@ class Node:
         program: Path,
         root: Path,
         ledger: Path,
-        *,
         config: str = "",
-        env: Mapping[str, str] | None = None,
     ) -> None:
-        self.root, self.program, self._ledger, self._more = root, program, ledger, config
+        self.root, self.program = root, program
         self.work = root / "work"
         self.work.mkdir(parents=True, exist_ok=True)
         # A worker finds this `subagents` by its name, wherever the command is installed.
@@ -111,27 +108,23 @@ class Node:
             "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(root),
             "SUBAGENTS_HOME": str(root / "home"),
-            **(env or {}),
         }
         self._daemon: subprocess.Popen[bytes] | None = None
         self._others: int | None = None
         """A daemon that a command of ours started when it found none; ours gave way to it."""
         paths = json.loads(self.command("config", "--paths", "--json"))
         self.socket, self.database = (Path(paths[each]["path"]) for each in ("socket", "database"))
-        self._config = Path(paths["config"]["path"])
-        self.configure()
-
-    def configure(self) -> None:
-        """Write its configuration."""
-        self._config.parent.mkdir(parents=True, exist_ok=True)
-        quoted = {
-            "deliver": json.dumps(DELIVER),
-            "ledger": json.dumps(str(self._ledger)),
-            "talks": json.dumps(str(self._ledger.parent / "talks")),
-            "python": json.dumps(sys.executable),
-            "talker": json.dumps(str(Path(__file__).with_name("talker.py"))),
+        texts = {
+            "deliver": DELIVER,
+            "ledger": str(ledger),
+            "talks": str(ledger.parent / "talks"),
+            "python": sys.executable,
+            "talker": str(Path(__file__).with_name("talker.py")),
         }
-        self._config.write_text(CONFIG.format(**quoted) + self._more, "utf-8")
+        quoted = {name: json.dumps(text) for name, text in texts.items()}
+        file = Path(paths["config"]["path"])
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(CONFIG.format(**quoted) + config, "utf-8")
 
     def command(self, *words: str) -> str:
         """What a command prints.
