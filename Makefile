@@ -210,6 +210,15 @@ CONFORMANCE ?= $(HOME)/.cache/subagents-conformance
 conformance: dev ## the protocol's own suite and inspector against us (fetches 400 MB once)
 	$(PY) -m tests.conformance.run "$(CONFORMANCE)"
 
+PROGRAM ?= $(VENV)/bin/subagents
+NODES ?= 1
+KILLS ?= 20
+ONLY ?= prefix,effects,fork,checkpoint,consume,recovery
+
+conformance-resume: dev ## what resuming means: six properties under kill -9, from outside (NODES=3 SEED=7 ONLY=fork PROGRAM=…)
+	@$(PY) -m tests.conformance_resume.run --program $(PROGRAM) --nodes $(NODES) --kills $(KILLS) \
+		--only $(ONLY) $(if $(SEED),--seed $(SEED))
+
 upgrade: dev ## a daemon of 0.1.0 with workers alive, taken over by this version
 	$(PY) -m tests.upgrade.run
 

@@ -113,9 +113,9 @@ class Sessions:
                 # Its directory is the session's own.
                 starting = replace(context, session=await self._requester(run, by), cwd="")
                 started = await self._spawner.spawn(spec, starting)
+                return Sent("accepted", started.run, started.warnings, is_new=True)
             except SessionTaken:
-                continue
-            return Sent("accepted", started.run, started.warnings, is_new=True)
+                await self._ledger.committed()  # until then the newest run is the one before
         raise SessionTaken(
             f"the session of run {run_id} changes too quickly", hint="send it again in a moment"
         )
