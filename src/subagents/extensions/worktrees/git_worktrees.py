@@ -26,18 +26,13 @@ import msgspec
 
 from subagents.config.settings import Settings
 from subagents.domain.run.values import RunId, Value, replace
-from subagents.domain.run.workspace import (
-    BRANCHES,
-    Changes,
-    Worktree,
-    branch_of,
-    worktree_name,
-)
+from subagents.domain.run.workspace import Changes, Worktree
 from subagents.errors import NotFound, RuntimeUnavailable, UsageError
 from subagents.extensions.worktrees.leftovers import bring_home, commit_of
 from subagents.extensions.worktrees.worktree_changes import changes_of, diff_of, printable
 from subagents.extensions.worktrees.worktree_include import copied, linked
 from subagents.extensions.worktrees.worktree_merge import Merge, merged
+from subagents.extensions.worktrees.worktree_names import BRANCHES, branch_of, worktree_name
 from subagents.extensions.worktrees.worktree_settings import RepositorySettings, settings_of
 from subagents.extensions.worktrees.worktree_standing import Standing, bytes_in, standing_of
 from subagents.ports import Diff, Kept, OffLoop, Planned

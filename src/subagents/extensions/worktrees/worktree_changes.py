@@ -69,6 +69,7 @@ def _changes(git: Git, base: str, tree: Worktree, copies: Mapping[str, str]) -> 
         found[path] = FileChange(path=printable(path), kind=kind, insertions=count, deletions=0)
     ordered = sorted(found.values(), key=lambda each: (_ORDER[each.kind], each.path))
     return Changes(
+        base=base,
         files=len(ordered),
         insertions=sum(each.insertions or 0 for each in ordered),
         deletions=sum(each.deletions or 0 for each in ordered),
