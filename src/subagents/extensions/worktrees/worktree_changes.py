@@ -81,6 +81,18 @@ def _changes(git: Git, base: str, tree: Worktree, copies: Mapping[str, str]) -> 
     )
 
 
+def paths_of(git: Git, base: str) -> frozenset[str]:
+    """The files that ``changes_of`` finds, by name alone.
+
+    Raises:
+        GitFailed: git could not say.
+    """
+    plain = ("--no-renames", "--no-ext-diff", "--no-textconv", NO_SUBMODULES, "-z", base, "--")
+    changed = fields(git("diff", "--name-only", *plain, timeout_s=LOOK_S))
+    new = fields(git("ls-files", "--others", "--exclude-standard", "-z", timeout_s=LOOK_S))
+    return frozenset(map(printable, (*changed, *new)))
+
+
 def diff_of(git: Git, base: str, path: str | None) -> str:
     """The changes since the commit ``base`` as text, new files included.
 
