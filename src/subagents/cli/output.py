@@ -49,6 +49,7 @@ STYLES: Final = {
     "unread": "yellow",
     "stuck": "yellow",
     "failure_loop": "yellow",
+    "same_path": "yellow",
     "api_error": "yellow",
     "budget_alert": "yellow",
     "cancelled": "magenta",

@@ -110,15 +110,3 @@ def test_a_range_is_within_the_file_and_within_what_one_answer_may_have() -> Non
     for header in ("bytes=10-", "bytes=5-2", "bytes=-0"):
         with pytest.raises(RangeNotSatisfiable):
             range_of(header, 10)
-
-
-@pytest.mark.requirement("http:diff")
-def test_a_run_without_a_worktree_has_no_diff_and_no_path_leads_out(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        run_id = (await home.spawn())["runId"]
-
-        status, refused = await home.call("GET", f"/v1/runs/{run_id}/diff")
-
-        assert (status, refused["code"]) == (404, "not_found")
-
-    play(tmp_path, scenario)

@@ -16,6 +16,7 @@ from subagents.domain.run.spec import (
     RunSpec,
 )
 from subagents.domain.run.values import RunId, replace
+from subagents.domain.run.workspace import BranchLeft
 from subagents.domain.text.prompt import compose, deliverables, dependency_results, system_prompt
 from subagents.domain.text.report_text import FORM, find_report
 
@@ -48,6 +49,15 @@ def test_several_results_are_labelled_blocks_in_the_order_given() -> None:
     assert prompt_of(WITH_RESULTS, dep(2, "two"), dep(1, None)) == (
         "[Previous step result: step2]:\ntwo\n\n[Previous step result: step1]:\n\n\n"
         "[Current task]:\nWrite it"
+    )
+
+
+@pytest.mark.requirement("worktree:previous")
+def test_a_result_is_followed_by_the_branch_that_its_run_left() -> None:
+    left = BranchLeft(branch="b", path="/w", base="c0ffee", diffstat="1 file changed, +1 -0")
+    assert prompt_of(WITH_RESULTS, replace(dep(1, "done"), left=left)) == (
+        "[Previous step result]:\ndone\n\n[Previous step's work: step1]: branch b in /w, "
+        "from c0ffee: 1 file changed, +1 -0\n\n[Current task]:\nWrite it"
     )
 
 

@@ -51,6 +51,10 @@ DOCUMENTED: tuple[str, ...] = (
         ' "lastTool":"Bash", "lastError":"exit code 1"}'
     ),
     (
+        '{"type":"event", "event":"same_path", "agentId":"sentinella", "path":"a.py",'
+        ' "message":"a.py also changed by two (r-1)", "otherRun":"r-1"}'
+    ),
+    (
         '{"type":"event", "event":"stuck", "agentId":"sentinella", "silentMs":300000,'
         ' "lastActivity":"editing bridge.ts"}'
     ),
@@ -209,8 +213,8 @@ def test_every_event_has_one_generic_document_without_any_text_of_task_or_worker
 
 
 @pytest.mark.requirement("feed:exact-fields")
-def test_all_eleven_documented_events_have_names() -> None:
+def test_all_twelve_documented_events_have_names() -> None:
     documented = {json.loads(line)["event"] for line in DOCUMENTED}
 
     assert set(NEWS) == documented | {"cc_message", "completion"}
-    assert len(NEWS) == 11
+    assert len(NEWS) == 12

@@ -32,7 +32,7 @@ def test_a_worktree_is_planned_without_a_change_and_made_on_a_branch_of_its_own(
     assert (Path(planned.cwd) / "a.txt").read_text() == "one\ntwo\n"
     assert git(Path(planned.cwd), "branch", "--show-current") == planned.tree.branch
     assert git(repository, "status", "--porcelain") == ""
-    assert harness.changes(planned.tree) == Changes()
+    assert harness.changes(planned.tree) == Changes(base=git(repository, "rev-parse", "HEAD"))
 
 
 @pytest.mark.requirement("worktree:made:any-branches")

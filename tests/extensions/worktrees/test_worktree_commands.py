@@ -80,3 +80,15 @@ def test_agents_neither_list_nor_merge_nor_prune(tmp_path: Path) -> None:
             assert (status, refused["code"]) == (403, "forbidden")
 
     play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:diff")
+def test_a_run_without_a_worktree_has_no_diff(tmp_path: Path) -> None:
+    async def scenario(home: Daemon) -> None:
+        run_id = (await home.spawn())["runId"]
+
+        status, refused = await home.call("GET", f"/v1/runs/{run_id}/diff")
+
+        assert (status, refused["code"]) == (404, "not_found")
+
+    play(tmp_path, scenario)

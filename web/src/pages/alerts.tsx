@@ -18,6 +18,7 @@ const KINDS: readonly RaisedAlert["kind"][] = [
   "failure_loop",
   "api_error",
   "budget_alert",
+  "same_path",
   "context_pressure",
   "build_result",
   "git_commit",

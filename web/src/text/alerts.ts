@@ -5,7 +5,7 @@ import { span } from "./times";
 
 type Fields = Partial<Record<keyof StreamEvent, unknown>>;
 
-export const BAD = new Set(["api_error", "stuck", "failure_loop", "budget_alert", "context_pressure"]);
+export const BAD = new Set(["api_error", "stuck", "failure_loop", "budget_alert", "context_pressure", "same_path"]);
 
 const SIGN = /\p{Extended_Pictographic}\uFE0F?\s*/u;
 

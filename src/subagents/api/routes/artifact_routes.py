@@ -1,4 +1,4 @@
-"""``/v1/runs/{sel}/artifacts`` and ``…/diff``: what a run left, for whoever may see the run."""
+"""``/v1/runs/{sel}/artifacts``: what a run left, for whoever may see the run."""
 
 import re
 from typing import Final
@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from subagents.api.answers import run_building
 from subagents.api.calls.call import AnswerTooLarge, RangeNotSatisfiable, answer, on_run, query_of
 from subagents.api.calls.operation import Operation, routes
-from subagents.api.wire.log_answers import ArtifactFile, ArtifactPage, WorktreeDiff
+from subagents.api.wire.log_answers import ArtifactFile, ArtifactPage
 from subagents.api.wire.parameters import word
 from subagents.api.wire.run_answers import ResultFile
 from subagents.api.wire.wire_struct import made
@@ -20,7 +20,6 @@ BYTES_MAX: Final = 16 * 1024 * 1024
 """The most that one answer has; a longer file is read range by range."""
 OCTETS: Final = "application/octet-stream"
 CONTENT: Final = (word("path", "As `artifacts` has it, or one that a pattern there matches."),)
-DIFF: Final = (word("path", "Only of this file, from the root of the worktree."),)
 _RANGE: Final = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})")
 
 
@@ -103,24 +102,6 @@ def range_of(header: str | None, size: int) -> tuple[int, int, bool]:
     return begin, end, is_part
 
 
-async def diff(request: Request) -> Response:
-    """GET /v1/runs/{sel}/diff: what it changed in its worktree, as git shows it."""
-    query = query_of(request, DIFF)
-    services, _, run = await on_run(request)
-    as_of = services.as_of()
-    found = await services.engine.workspaces.diff(run, query.get("path"))
-    return answer(
-        WorktreeDiff(
-            **as_of,
-            run_id=run.id,
-            path=query.get("path"),
-            text=found.text,
-            text_bytes=found.bytes_total,
-            is_cut=found.is_cut,
-        )
-    )
-
-
 OPERATIONS: Final = {
     ("GET", "/v1/runs/{sel}/artifacts"): Operation(artifacts, answers=(ArtifactPage,)),
     ("GET", "/v1/runs/{sel}/artifacts/content"): Operation(
@@ -130,6 +111,5 @@ OPERATIONS: Final = {
         media=(OCTETS,),
         also=((206, "The range of bytes that was asked for."),),
     ),
-    ("GET", "/v1/runs/{sel}/diff"): Operation(diff, query=DIFF, answers=(WorktreeDiff,)),
 }
 ROUTES: Final = routes(OPERATIONS)

@@ -98,7 +98,7 @@ class StreamEvent(WireStruct, frozen=True, kw_only=True):
     result_bytes: int | UnsetType = UNSET
     """`completion`: of the whole result."""
     message: str | UnsetType = UNSET
-    """`api_error`: what the provider answered; `git_commit`: the commit's message."""
+    """`api_error`: the provider's answer; `git_commit`: its message; `same_path`: the line."""
     retry: int | bool | UnsetType | None = UNSET
     """`api_error`: which try of the program it was."""
     silent_ms: int | UnsetType = UNSET
@@ -135,6 +135,10 @@ class StreamEvent(WireStruct, frozen=True, kw_only=True):
     """`failure_loop`: the tool that failed."""
     last_error: str | UnsetType | None = UNSET
     """`failure_loop`: how."""
+    path: str | UnsetType = UNSET
+    """`same_path`: the first of the files."""
+    other_run: str | UnsetType = UNSET
+    """`same_path`: the other run's id."""
     text: str | UnsetType = UNSET
     """`cc_message`: what the worker wrote to its requester."""
     priority: Priority | UnsetType = UNSET

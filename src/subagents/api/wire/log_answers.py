@@ -78,18 +78,3 @@ class ArtifactPage(Listing, frozen=True, kw_only=True):
     """The contract's files, then those reported."""
     patterns: list[str] = []
     """The contract's patterns: a file that matches one can be read, too."""
-
-
-class WorktreeDiff(Listing, frozen=True, kw_only=True):
-    """What a run changed in its worktree since the commit that it began from."""
-
-    run_id: str = ""
-    """The run whose worktree it is."""
-    path: str | None = None
-    """Only of this file; null = of all."""
-    text: str = ""
-    """The output of `git diff`, with files that git does not know yet; at most 1 MiB."""
-    text_bytes: int = 0
-    """The size of the whole diff."""
-    is_cut: bool = False
-    """`text` is only the beginning of it."""

@@ -112,6 +112,7 @@ if TYPE_CHECKING:
         "context_pressure",
         "subagent_spawn",
         "failure_loop",
+        "same_path",
     ]
 else:
     OutcomeStatus = OutcomeReason = Phase = RunStatusWord = CheckType = str

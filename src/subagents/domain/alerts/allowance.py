@@ -22,7 +22,7 @@ URGENT_SHARE: Final = 4
 """One in so many parts of the allowance is kept for what needs somebody: commits cannot use it."""
 DIGEST: Final = "digest"
 _URGENT: Final = frozenset(
-    {AlertKind.API_ERROR, AlertKind.STUCK, AlertKind.BUDGET_ALERT, AlertKind.FAILURE_LOOP}
+    map(AlertKind, ("api_error", "stuck", "budget_alert", "failure_loop", "same_path"))
 )
 _NAMES: Final = {
     AlertKind.API_ERROR: "API error",
@@ -34,6 +34,7 @@ _NAMES: Final = {
     AlertKind.CONTEXT_PRESSURE: "context alert",
     AlertKind.SUBAGENT_SPAWN: "sub-agent spawn",
     AlertKind.FAILURE_LOOP: "failure loop",
+    AlertKind.SAME_PATH: "shared file",
 }
 
 

@@ -182,7 +182,8 @@ def _end_of_plan(event: events.Spawned) -> PlannedCancel | None:
 
 
 def _dependency_settled(run: Run, event: events.DependencySettled) -> Transition:
-    settled = run.waiting.dependencies.settled(event.run_id, event.outcome, event.result)
+    known = run.waiting.dependencies
+    settled = known.settled(event.run_id, event.outcome, event.result, event.left)
     run = replace(run, waiting=replace(run.waiting, dependencies=settled))
     found = settled.get(event.run_id)
     return _check_dependencies(run, event.at_ms, () if found is None else (found,))

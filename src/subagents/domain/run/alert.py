@@ -26,6 +26,7 @@ class AlertKind(StrEnum):
     CONTEXT_PRESSURE = "context_pressure"
     SUBAGENT_SPAWN = "subagent_spawn"
     FAILURE_LOOP = "failure_loop"
+    SAME_PATH = "same_path"
 
 
 class OnStuck(StrEnum):

@@ -18,7 +18,7 @@ from subagents.domain.run.signals import Signal
 from subagents.domain.run.spec import Resolved, RunSpec
 from subagents.domain.run.usage import Amounts, Committed, Spent, Usage
 from subagents.domain.run.values import RunId, SessionKey, Value, decoded
-from subagents.domain.run.workspace import Worktree
+from subagents.domain.run.workspace import BranchLeft, Worktree
 
 
 class Fact(Value, frozen=True):
@@ -67,6 +67,8 @@ class DependencySettled(Fact, frozen=True, tag=True):
     outcome: Outcome
     result: str | None = None
     """Its result, or the summary of its report, at most 32 KiB; None = it has neither."""
+    left: BranchLeft | None = None
+    """Of one with a worktree that changed something."""
 
 
 class SlotGranted(Fact, frozen=True, tag=True):

@@ -15,6 +15,7 @@ import msgspec
 from subagents.domain.run.outcome import Outcome
 from subagents.domain.run.usage import Committed, Spent, Usage
 from subagents.domain.run.values import RunId, Value, replace
+from subagents.domain.run.workspace import BranchLeft
 
 CHUNK: Final = 128
 """How many records share a tuple: about the root of long lists, where a change copies least."""
@@ -35,6 +36,9 @@ class LinkedRun(Value, frozen=True):
 
 class Dependency(LinkedRun, frozen=True):
     """A run this one waits for."""
+
+    left: BranchLeft | None = None
+    """Of one with a worktree that changed something."""
 
 
 class Child(LinkedRun, frozen=True):
@@ -152,12 +156,14 @@ class Dependencies(LinkedRuns[Dependency]):
 
     __slots__ = ()
 
-    def settled(self, run_id: str, outcome: Outcome, result: str | None) -> Self:
+    def settled(
+        self, run_id: str, outcome: Outcome, result: str | None, left: BranchLeft | None = None
+    ) -> Self:
         """With the end of one of them; the list itself when that was known."""
         new = self
         for place in self._places_of(run_id):
-            if self[place].outcome is None:
-                new = new._changed(place, replace(self[place], outcome=outcome, result=result))
+            if (each := self[place]).outcome is None:
+                new = new._changed(place, replace(each, outcome=outcome, result=result, left=left))
         return new
 
 

@@ -9,13 +9,9 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
-from subagents.domain.run.values import RunId, Value
-from subagents.text import counted, listed
+from subagents.domain.run.values import Value
+from subagents.text import counted, listed, one_line
 
-BRANCHES: Final = "subagents"
-"""Our branches lie in a folder of this name, unless the repository has a branch of this name."""
-LABEL_CHARS_MAX: Final = 40
-ID_CHARS: Final = 10
 FILES_MAX: Final = 200
 """Changed files kept by name; the numbers count all."""
 CACHES: Final = frozenset(
@@ -28,6 +24,7 @@ CACHES: Final = frozenset(
 """Directories that tools make by themselves: no work that could be lost."""
 NAMED_MAX: Final = 5
 """Files named in one line."""
+DIFFSTAT_CHARS_MAX: Final = 500
 WORDS_CHARS_MAX: Final = 4_000
 LEFT_MAX: Final = 50
 
@@ -56,6 +53,18 @@ class PlacedTree(Value, frozen=True):
     """The directory in the worktree where the run works, without links."""
 
 
+class BranchLeft(Value, frozen=True):
+    """What a run left in its worktree, for the runs that wait for it."""
+
+    branch: str
+    path: str
+    """Root of the worktree, absolute."""
+    base: str
+    """The commit it began from; empty = git could not say."""
+    diffstat: str
+    """See ``summary``; on one line."""
+
+
 class ChangeKind(StrEnum):
     ADDED = "added"
     MODIFIED = "modified"
@@ -76,6 +85,8 @@ class FileChange(Value, frozen=True):
 class Changes(Value, frozen=True):
     """What a run changed in its worktree, committed or not."""
 
+    base: str = ""
+    """The commit it was compared with; empty = not known."""
     files: int = 0
     insertions: int = 0
     deletions: int = 0
@@ -110,22 +121,12 @@ class Remains(Value, frozen=True):
     """Only of a run with a worktree."""
 
 
-def branch_of(run_id: RunId, label: str, *, has_folder: bool = True) -> str:
-    """``subagents/<label>-<short id>``: unique, and readable in ``git branch``.
-
-    Without a folder, where a branch is called ``subagents`` and git can keep none, it is
-    ``subagents-<label>-<short id>``.
-    """
-    return f"{BRANCHES}{'/' if has_folder else '-'}{worktree_name(run_id, label)}"
-
-
-def worktree_name(run_id: RunId, label: str) -> str:
-    """The last part of the worktree's path and branch."""
-    # ASCII alone: a path and a branch name that every tool, shell and file system takes.
-    letters = (c if c.isascii() and c.isalnum() else "-" for c in label.lower())
-    words = "-".join(filter(None, "".join(letters).split("-")))[:LABEL_CHARS_MAX].strip("-")
-    short = run_id.removeprefix("r-")[:ID_CHARS]
-    return f"{words}-{short}" if words else short
+def branch_left(tree: Worktree | None, changes: Changes | None) -> BranchLeft | None:
+    """What is handed on; None = there is no worktree, or nothing in it: it is removed."""
+    if tree is None or changes is None or changes.is_clean:
+        return None
+    stat = one_line(summary(changes), chars_max=DIFFSTAT_CHARS_MAX)
+    return BranchLeft(branch=tree.branch, path=tree.path, base=changes.base, diffstat=stat)
 
 
 def summary(changes: Changes) -> str:

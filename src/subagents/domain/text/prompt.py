@@ -4,6 +4,7 @@ from typing import Final
 
 import msgspec
 
+from subagents.domain.run.linked_runs import Dependency
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Artifact, Budget, Contract, RunSpec
@@ -29,8 +30,8 @@ def compose(run: Run) -> str:
     """The task as the newest attempt's worker reads it.
 
     Exactly ``[Previous step result]:\\n<result>\\n\\n[Current task]:\\n<task>`` with one
-    dependency; one labelled block each, in the order given, with several; a retry is announced
-    before everything else.
+    dependency; one labelled block each, in the order given, with several; behind them the branches
+    of those that had worktrees. A retry is announced before everything else.
     """
     text = run.spec.task
     if run.waiting.dependencies:
@@ -38,6 +39,7 @@ def compose(run: Run) -> str:
             results = dependency_results(run)
             if len(run.waiting.dependencies) == 1:
                 results = f"[Previous step result]:\n{results}"
+            results += "".join(map(_branch_left, run.waiting.dependencies))
             text = f"{results}\n\n[Current task]:\n{text}"
         failures = _failed_dependencies(run)
         if failures:
@@ -59,6 +61,13 @@ def compose(run: Run) -> str:
         f"Failure reason: {attempt.retry.reason}\n"
         f"Original task: {text}"
     )
+
+
+def _branch_left(dependency: Dependency) -> str:
+    if (left := dependency.left) is None:
+        return ""
+    where = f"branch {left.branch} in {left.path}, from {left.base or 'an unknown commit'}"
+    return f"\n\n[Previous step's work: {dependency.label}]: {where}: {left.diffstat}"
 
 
 def _failed_dependencies(run: Run) -> str:

@@ -37,6 +37,7 @@ from subagents.domain.run.events import (
 from subagents.domain.run.outcome import DeliveryPath
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import RunId, SessionKey, announcement_id, replace
+from subagents.domain.run.workspace import branch_left
 from subagents.engine.kernel.addresses import parent_of
 from subagents.engine.kernel.lanes import Lanes
 from subagents.ports import Batch
@@ -113,7 +114,11 @@ def _notify_dependants(
     if not dependants:
         return ()
     event = DependencySettled(
-        at_ms=at_ms, run_id=source.id, outcome=followup.outcome, result=followup.result
+        at_ms=at_ms,
+        run_id=source.id,
+        outcome=followup.outcome,
+        result=followup.result,
+        left=branch_left(source.resolved.worktree, source.remains.changes),
     )
     # One that was cancelled, or failed with another dependency, may be gone.
     return [caused for each in dependants if each in runs.live for caused in runs.step(each, event)]

@@ -8,6 +8,7 @@ from subagents.domain.run.linked_runs import Dependency
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RunId, SessionKey
+from subagents.domain.run.workspace import branch_left
 from subagents.domain.text.announcement import result_for_others
 from subagents.engine.kernel.addresses import ancestors
 from subagents.engine.kernel.ledger import Ledger
@@ -182,4 +183,5 @@ def _dependency(run: Run) -> Dependency:
         label=run.resolved.label,
         outcome=settled,
         result=result_for_others(run) if settled is not None else None,
+        left=branch_left(run.resolved.worktree, run.remains.changes) if settled else None,
     )

@@ -25,6 +25,8 @@ extension = Extension(
         ),
     ),
     routes=("subagents.extensions.worktrees.worktree_routes",),
+    parts="subagents.extensions.worktrees.same_paths:SamePaths",
+    worker_env="subagents.extensions.worktrees.previous_worktrees:worker_env",
     worktrees="subagents.extensions.worktrees.git_worktrees:GitWorktrees",
     checks="subagents.extensions.worktrees.worktree_checks:checks",
 )

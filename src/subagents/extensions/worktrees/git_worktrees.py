@@ -26,13 +26,7 @@ import msgspec
 
 from subagents.config.settings import Settings
 from subagents.domain.run.values import RunId, Value, replace
-from subagents.domain.run.workspace import (
-    BRANCHES,
-    Changes,
-    Worktree,
-    branch_of,
-    worktree_name,
-)
+from subagents.domain.run.workspace import Changes, Worktree
 from subagents.errors import NotFound, RuntimeUnavailable, UsageError
 from subagents.extensions.worktrees.git import (
     CHECKOUT_S,
@@ -44,9 +38,15 @@ from subagents.extensions.worktrees.git import (
     fields,
 )
 from subagents.extensions.worktrees.leftovers import bring_home, commit_of
-from subagents.extensions.worktrees.worktree_changes import changes_of, diff_of, printable
+from subagents.extensions.worktrees.worktree_changes import (
+    changes_of,
+    diff_of,
+    paths_of,
+    printable,
+)
 from subagents.extensions.worktrees.worktree_include import copied, linked
 from subagents.extensions.worktrees.worktree_merge import Merge, merged
+from subagents.extensions.worktrees.worktree_names import BRANCHES, branch_of, worktree_name
 from subagents.extensions.worktrees.worktree_settings import RepositorySettings, settings_of
 from subagents.extensions.worktrees.worktree_standing import Standing, bytes_in, standing_of
 from subagents.ports import Diff, Kept, OffLoop, Planned
@@ -128,6 +128,14 @@ class GitWorktrees:
     async def diff(self, tree: Worktree, path: str | None, *, bytes_max: int) -> Diff:
         """See ``ports.Worktrees.diff``."""
         return await self._locked((tree.path,), lambda: self._diff(tree, path, bytes_max))
+
+    async def changed_paths(self, tree: Worktree) -> frozenset[str]:
+        """The files that were changed in it so far, from its root; none where it is not.
+
+        Raises:
+            RuntimeUnavailable: git could not say.
+        """
+        return await self._locked((tree.path,), lambda: self._changed_paths(tree))
 
     async def remove_clean(self, run_id: RunId, tree: Worktree) -> bool:  # noqa: ARG002
         """See ``ports.Worktrees.remove_clean``."""
@@ -475,6 +483,11 @@ class GitWorktrees:
             return changes_of(self._git_in(tree), record.base, tree, record.copies)
         except RuntimeUnavailable as error:
             return Changes(error=printable(error.message))
+
+    def _changed_paths(self, tree: Worktree) -> frozenset[str]:
+        record = self._record(tree)
+        is_there = record is not None and record.is_made and Path(tree.path).is_dir()
+        return paths_of(self._git_in(tree), record.base) if record and is_there else frozenset()
 
     def _diff(self, tree: Worktree, path: str | None, bytes_max: int) -> Diff:
         record = self._record(tree)

@@ -69,6 +69,7 @@ def _changes(git: Git, base: str, tree: Worktree, copies: Mapping[str, str]) -> 
         found[path] = FileChange(path=printable(path), kind=kind, insertions=count, deletions=0)
     ordered = sorted(found.values(), key=lambda each: (_ORDER[each.kind], each.path))
     return Changes(
+        base=base,
         files=len(ordered),
         insertions=sum(each.insertions or 0 for each in ordered),
         deletions=sum(each.deletions or 0 for each in ordered),
@@ -78,6 +79,18 @@ def _changes(git: Git, base: str, tree: Worktree, copies: Mapping[str, str]) -> 
         changed=tuple(ordered[:FILES_MAX]),
         kept_branches=_kept_branches(git, tree),
     )
+
+
+def paths_of(git: Git, base: str) -> frozenset[str]:
+    """The files that ``changes_of`` finds, by name alone.
+
+    Raises:
+        GitFailed: git could not say.
+    """
+    plain = ("--no-renames", "--no-ext-diff", "--no-textconv", NO_SUBMODULES, "-z", base, "--")
+    changed = fields(git("diff", "--name-only", *plain, timeout_s=LOOK_S))
+    new = fields(git("ls-files", "--others", "--exclude-standard", "-z", timeout_s=LOOK_S))
+    return frozenset(map(printable, (*changed, *new)))
 
 
 def diff_of(git: Git, base: str, path: str | None) -> str:

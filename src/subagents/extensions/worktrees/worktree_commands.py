@@ -3,7 +3,6 @@
 import time
 from typing import Annotated, Final
 
-from subagents.api.wire.log_answers import WorktreeDiff
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
@@ -12,6 +11,7 @@ from subagents.cli.show import render
 from subagents.client.client import Query, segment
 from subagents.errors import EXIT_FAILED, EXIT_OK
 from subagents.extensions.worktrees.worktree_answers import (
+    WorktreeDiff,
     WorktreeMerge,
     WorktreePage,
     WorktreePruning,

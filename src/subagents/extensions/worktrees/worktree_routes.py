@@ -1,4 +1,4 @@
-"""``/v1/worktrees``, and the merge of a run's: for operators; agents read ``…/diff``."""
+"""``/v1/worktrees`` and ``…/merge`` for operators; ``…/diff`` for whoever may see the run."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -12,13 +12,14 @@ from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import answer, on_run, query_of, require_operator
 from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
-from subagents.api.wire.parameters import flag
+from subagents.api.wire.parameters import flag, word
 from subagents.api.wire.wire_struct import iso_or_none, made
 from subagents.domain.run.values import RunId
 from subagents.domain.run.workspace import summary
 from subagents.errors import Conflict, NotFound, SubagentsError
 from subagents.extensions.worktrees.git_worktrees import GitWorktrees, Look, Record
 from subagents.extensions.worktrees.worktree_answers import (
+    WorktreeDiff,
     WorktreeMerge,
     WorktreePage,
     WorktreePruning,
@@ -26,6 +27,7 @@ from subagents.extensions.worktrees.worktree_answers import (
 )
 
 PRUNE: Final = (flag("dryRun", "Say what would be removed, and remove nothing."),)
+DIFF: Final = (word("path", "Only of this file, from the root of the worktree."),)
 OPEN: Final = "its run is not over"
 ACT: Final = "worktrees"
 
@@ -90,6 +92,24 @@ async def merge(request: Request) -> Response:
     )
 
 
+async def diff(request: Request) -> Response:
+    """GET /v1/runs/{sel}/diff: what it changed in its worktree, as git shows it."""
+    query = query_of(request, DIFF)
+    services, _, run = await on_run(request)
+    as_of = services.as_of()
+    found = await services.engine.workspaces.diff(run, query.get("path"))
+    return answer(
+        WorktreeDiff(
+            **as_of,
+            run_id=run.id,
+            path=query.get("path"),
+            text=found.text,
+            text_bytes=found.bytes_total,
+            is_cut=found.is_cut,
+        )
+    )
+
+
 def _bases(records: Sequence[Record]) -> Collection[str]:
     return {each.tree.repository for each in records}
 
@@ -150,6 +170,7 @@ def _operator(request: Request) -> tuple[Services, GitWorktrees]:
 OPERATIONS: Final = {
     ("GET", "/v1/worktrees"): Operation(list_worktrees, answers=(WorktreePage,)),
     ("POST", "/v1/worktrees/prune"): Operation(prune, query=PRUNE, answers=(WorktreePruning,)),
+    ("GET", "/v1/runs/{sel}/diff"): Operation(diff, query=DIFF, answers=(WorktreeDiff,)),
     ("POST", "/v1/runs/{sel}/merge"): Operation(merge, answers=(WorktreeMerge,)),
 }
 ROUTES: Final = routes(OPERATIONS)

@@ -25,7 +25,7 @@ def test_every_alert_is_one_short_line_whatever_a_worker_writes() -> None:
     alerts += late
 
     kinds = {each.kind for each in alerts}
-    assert kinds == set(AlertKind) - {AlertKind.BUDGET_ALERT}
+    assert kinds == set(AlertKind) - {AlertKind.BUDGET_ALERT, AlertKind.SAME_PATH}
     for each in alerts:
         assert len(each.text) <= 160
         assert "\n" not in each.text
