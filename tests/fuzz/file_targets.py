@@ -45,8 +45,8 @@ from subagents.extensions.doctor.card_oddities import oddities
 from subagents.extensions.install.foreign_agents import claude_agents, openclaw
 from subagents.extensions.notifications.webhook_courier import RETRY_AFTER_MS_MAX, retry_after_ms
 from subagents.extensions.plans.plan_file import read_plan
+from subagents.extensions.worktrees.git import Git
 from subagents.extensions.worktrees.worktree_changes import changes_of
-from subagents.runtimes.git.git import Git
 from subagents.runtimes.output.terminal_text import line_items, plain
 from subagents.store.transcripts.grep import Search, pattern
 from subagents.store.transcripts.segments import Row

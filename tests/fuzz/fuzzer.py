@@ -22,7 +22,7 @@ WATCHED: Final = {
         ("contract", "grep"), ("engine.verification", "domain.rules", "store.transcripts")
     ),
     **dict.fromkeys(
-        ("texts", "git"), ("text", "cli.output", "domain.text", "runtimes.git", "couriers")
+        ("texts", "git"), ("text", "cli.output", "domain.text", "extensions.worktrees", "couriers")
     ),
     "command-lines": ("cli.parser", "cli.runs"),
     "secrets": ("domain.redaction",),

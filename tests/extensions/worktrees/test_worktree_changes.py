@@ -13,8 +13,8 @@ from subagents.domain.run.workspace import (
     Worktree,
     summary,
 )
+from subagents.extensions.worktrees.git import Git, GitFailed
 from subagents.extensions.worktrees.worktree_changes import changes_of
-from subagents.runtimes.git.git import Git, GitFailed
 
 
 @pytest.mark.requirement("worktree:changes:deleted", "field:out-of-scope-edits")

@@ -34,14 +34,7 @@ from subagents.domain.run.workspace import (
     worktree_name,
 )
 from subagents.errors import NotFound, RuntimeUnavailable, UsageError
-from subagents.extensions.worktrees.leftovers import bring_home, commit_of
-from subagents.extensions.worktrees.worktree_changes import changes_of, diff_of, printable
-from subagents.extensions.worktrees.worktree_include import copied, linked
-from subagents.extensions.worktrees.worktree_merge import Merge, merged
-from subagents.extensions.worktrees.worktree_settings import RepositorySettings, settings_of
-from subagents.extensions.worktrees.worktree_standing import Standing, bytes_in, standing_of
-from subagents.ports import Diff, Kept, OffLoop, Planned
-from subagents.runtimes.git.git import (
+from subagents.extensions.worktrees.git import (
     CHECKOUT_S,
     NO_SUBMODULES,
     Checkout,
@@ -50,6 +43,13 @@ from subagents.runtimes.git.git import (
     NoGit,
     fields,
 )
+from subagents.extensions.worktrees.leftovers import bring_home, commit_of
+from subagents.extensions.worktrees.worktree_changes import changes_of, diff_of, printable
+from subagents.extensions.worktrees.worktree_include import copied, linked
+from subagents.extensions.worktrees.worktree_merge import Merge, merged
+from subagents.extensions.worktrees.worktree_settings import RepositorySettings, settings_of
+from subagents.extensions.worktrees.worktree_standing import Standing, bytes_in, standing_of
+from subagents.ports import Diff, Kept, OffLoop, Planned
 
 T = TypeVar("T")
 

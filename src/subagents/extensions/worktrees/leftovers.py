@@ -7,7 +7,7 @@ obey what its worker wrote there.
 from pathlib import Path
 from typing import Final
 
-from subagents.runtimes.git.git import CHECKOUT_S, Git, GitFailed, fields
+from subagents.extensions.worktrees.git import CHECKOUT_S, Git, GitFailed, fields
 
 UNFINISHED: Final = {
     "rebase-merge": "rebase",

@@ -18,8 +18,8 @@ from subagents.domain.run.workspace import (
     FileChange,
     Worktree,
 )
+from subagents.extensions.worktrees.git import NO_SUBMODULES, Git, GitFailed, fields
 from subagents.extensions.worktrees.worktree_include import is_as_copied
-from subagents.runtimes.git.git import NO_SUBMODULES, Git, GitFailed, fields
 
 LOOK_S: Final = 10.0
 NO_COPIES: Final = MappingProxyType(dict[str, str]())

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from subagents.runtimes.git.git import CHECKOUT_S, Git, GitFailed, fields
+from subagents.extensions.worktrees.git import CHECKOUT_S, Git, GitFailed, fields
 
 INCLUDE: Final = ".worktreeinclude"
 NAMES_MAX: Final = 500

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from subagents.domain.run.values import Value
 from subagents.errors import Conflict
+from subagents.extensions.worktrees.git import CHECKOUT_S, NO_SUBMODULES, Git, GitFailed, fields
 from subagents.extensions.worktrees.leftovers import follows, unfinished
 from subagents.extensions.worktrees.worktree_changes import printable
-from subagents.runtimes.git.git import CHECKOUT_S, NO_SUBMODULES, Git, GitFailed, fields
 from subagents.text import counted
 
 

@@ -10,9 +10,9 @@ from typing import Final
 
 from subagents.domain.run.values import Value
 from subagents.domain.run.workspace import BRANCHES, NAMED_MAX, Worktree
+from subagents.extensions.worktrees.git import NO_SUBMODULES, Git, fields
 from subagents.extensions.worktrees.leftovers import GITLINK, unfinished
 from subagents.extensions.worktrees.worktree_changes import ignored_files, printable
-from subagents.runtimes.git.git import NO_SUBMODULES, Git, fields
 from subagents.text import counted, listed
 
 ENTRIES_MAX: Final = 100_000

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from subagents.runtimes.git.git import COMMANDS, Git, GitFailed
+from subagents.extensions.worktrees.git import COMMANDS, Git, GitFailed
 
 
 @pytest.mark.requirement("git:bounded")
