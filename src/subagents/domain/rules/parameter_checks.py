@@ -19,6 +19,7 @@ from subagents.domain.run.spec import (
     TASK_BYTES_MAX,
     Budget,
     Judge,
+    Mode,
     OnDependencyFailure,
     OnFailure,
     RunSpec,
@@ -71,6 +72,9 @@ def check_spec(spec: RunSpec, *, field: Callable[[Parameter], str]) -> None:
     _check_struct(spec, _BOUNDED, field)
     if spec.label is not None:
         check_reachable(field(_named("label")), spec.label)
+    if spec.for_each and (spec.continues or spec.thread or spec.mode is Mode.SESSION):
+        each = field(_named("for_each"))
+        raise UsageError(f"{each} is for new runs that end by themselves", details={"field": each})
     falls_back = spec.on_dependency_failure is OnDependencyFailure.FALLBACK
     if falls_back is (spec.fallback_agent_id is None):
         agent, failure = field(_named("fallback_agent_id")), field(_named("on_dependency_failure"))
@@ -82,8 +86,8 @@ def check_spec(spec: RunSpec, *, field: Callable[[Parameter], str]) -> None:
 
 def without_effect(spec: RunSpec) -> tuple[str, ...]:
     """What of these parameters does nothing, or less than it seems to: each one sentence."""
-    if spec.chain_after is not None:
-        spec = msgspec.structs.replace(spec, depends_on=(spec.chain_after,))
+    if after := spec.chain_after or spec.for_each or spec.gate:
+        spec = msgspec.structs.replace(spec, depends_on=(str(after),))
     found = [
         f"{camel(each)} has no effect without {' or '.join(map(camel, needed))}"
         for needed, those in (() if _DEPENDENT(spec) == _DEPENDENT(_PLAIN) else _NEEDS)
