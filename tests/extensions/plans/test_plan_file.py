@@ -296,7 +296,6 @@ dependency_timeout = "1h"
             text.replace('"find"', '{ run = "find", max_items = 1001 }'),
             "max_items must be 1 to 1000",
         ),
-        (text.replace('label = "fix"', 'continues = "x"'), "is for new runs"),
     ):
         with pytest.raises(UsageError, match=message):
             read_plan(plan(tmp_path, "wrong.toml", wrong))

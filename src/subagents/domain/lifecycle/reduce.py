@@ -231,6 +231,8 @@ def _check_dependencies(run: Run, at_ms: int, new: Iterable[Dependency] = ()) ->
 
 def _fanned_out(run: Run, event: events.FannedOut) -> Transition:
     """From now on it waits for its runs, as after an attempt; no worker was needed for it."""
+    if run.spec.for_each is None or run.waiting.dependencies.active or run.pending_requests:
+        return Transition(run, stale=True)
     if event.error is not None:
         failed = Outcome(Status.ERROR, Reason.DEPENDENCY_FAILED, event.error)
         return settle(run, failed, event.at_ms)

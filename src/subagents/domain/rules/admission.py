@@ -29,8 +29,11 @@ def resolve_mode(spec: RunSpec) -> Mode:
     """Explicit wins; else ``thread: true`` means session; else run.
 
     Raises:
-        UsageError: A session without a thread to stay bound to.
+        UsageError: A session without a thread to stay bound to, or one for items.
     """
+    if spec.for_each is not None and (spec.thread or spec.continues):
+        text = "forEach is for new runs that end by themselves, without thread and continues"
+        raise UsageError(text, details={"field": "forEach"})
     mode = spec.mode or (Mode.SESSION if spec.thread else Mode.RUN)
     if mode is Mode.SESSION and not spec.thread:
         raise UsageError(

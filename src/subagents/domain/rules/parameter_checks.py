@@ -19,7 +19,6 @@ from subagents.domain.run.spec import (
     TASK_BYTES_MAX,
     Budget,
     Judge,
-    Mode,
     OnDependencyFailure,
     OnFailure,
     RunSpec,
@@ -72,9 +71,6 @@ def check_spec(spec: RunSpec, *, field: Callable[[Parameter], str]) -> None:
     _check_struct(spec, _BOUNDED, field)
     if spec.label is not None:
         check_reachable(field(_named("label")), spec.label)
-    if spec.for_each and (spec.continues or spec.thread or spec.mode is Mode.SESSION):
-        each = field(_named("for_each"))
-        raise UsageError(f"{each} is for new runs that end by themselves", details={"field": each})
     falls_back = spec.on_dependency_failure is OnDependencyFailure.FALLBACK
     if falls_back is (spec.fallback_agent_id is None):
         agent, failure = field(_named("fallback_agent_id")), field(_named("on_dependency_failure"))

@@ -171,9 +171,9 @@ def _not_found(name: str) -> NotFound:
 
 def asked_dependencies(spec: RunSpec) -> tuple[str, ...]:
     """Names of the runs to wait for, each once, in the order given."""
-    listing = None if spec.for_each is None else spec.for_each.run
-    one = [each for each in (listing, spec.chain_after) if each is not None]
-    return tuple(dict.fromkeys((*one, *spec.depends_on)))
+    listing = () if spec.for_each is None else (spec.for_each.run,)
+    chained = (spec.chain_after,) if spec.chain_after is not None else ()
+    return tuple(dict.fromkeys((*listing, *chained, *spec.depends_on)))
 
 
 def _dependency(run: Run) -> Dependency:

@@ -8,7 +8,7 @@ decided with that run, whose agent, access and variables they have.
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Final, NamedTuple
@@ -57,8 +57,8 @@ class _List(NamedTuple):
 
 
 def is_due(run: Run) -> bool:
-    """Whether all that it waits for is there, so that its list is to be read."""
-    if run.phase is not Phase.WAITING or run.spec.for_each is None or run.control.paused:
+    """Whether a run with ``for_each`` waits for nothing more, so that its list is to be read."""
+    if run.phase is not Phase.WAITING or run.control.paused:
         return False
     # Its gate is asked in the step in which the last of those runs ended.
     return not run.waiting.dependencies.active and not run.pending_requests
@@ -75,16 +75,16 @@ class FanOuts(Part):
 
     async def read(self, has: HasSession) -> Callable[[], None]:  # noqa: ARG002
         """See ``Part``: the runs alone say what is due."""
-        return lambda: self._note(self._ledger.published.values())
+        return lambda: self.on_commit(Batch(runs=dict(self._ledger.published)))
 
     def on_commit(self, batch: Batch) -> None:
         """See ``Part``."""
-        self._note(batch.runs.values())
-
-    def _note(self, runs: Iterable[Run]) -> None:
-        self._due |= {run.id: None for run in runs if is_due(run)}
-        if self._due and (self._working is None or self._working.done()):
-            self._working = self._engine.keep(self.run, "fan-outs")
+        for run_id, run in batch.runs.items():
+            # No call for the others: this is done for every run of every commit.
+            if run.spec.for_each is not None and is_due(run):
+                self._due[run_id] = None
+                if self._working is None or self._working.done():
+                    self._working = self._engine.keep(self.run, "fan-outs")
 
     async def run(self) -> None:
         """Read every list that is due."""
