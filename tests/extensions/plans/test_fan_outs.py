@@ -304,7 +304,7 @@ def test_an_agent_has_no_more_items_at_once_than_children(tmp_path: Path) -> Non
     async def scenario(world: World) -> None:
         parent = await world.working()
         await world.spawn_child(parent, label="found")
-        wanted = {"task": "${{ item }}", "for_each": ForEach(run="found")}
+        wanted: dict[str, Any] = {"task": "${{ item }}", "for_each": ForEach(run="found")}
         with pytest.raises(Forbidden, match="at most 2 of forEach"):
             await world.spawn_child(parent, **wanted)
         wanted["for_each"] = ForEach(run="found", max_parallel=2)

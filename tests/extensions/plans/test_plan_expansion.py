@@ -243,7 +243,7 @@ def test_items_are_left_to_the_daemon_and_their_run_is_named_with_its_combinatio
     ],
 )
 def test_items_elsewhere_or_of_many_runs_are_refused(run: dict[str, object], message: str) -> None:
-    two = {"label": "two", "task": "t", "matrix": {"a": ["1", "2"]}}
+    two: dict[str, object] = {"label": "two", "task": "t", "matrix": {"a": ["1", "2"]}}
     with pytest.raises(UsageError) as found:
         expanded([two, run])
     assert message in str(found.value)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.cli_home import Home
@@ -321,5 +322,5 @@ def test_map_takes_its_items_from_a_run_that_goes_on_and_says_what_is_not_known(
     found = shared.ok("wait", "plan:from-a-run")
     assert "a b+a b" in found.out
     assert "-x.py+-x" in found.out
-    rows = shared.ok("show", "plan:from-a-run", "--json").json["runs"]
+    rows: Any = shared.ok("show", "plan:from-a-run", "--json").json["runs"]
     assert [each["label"] for each in rows] == ["from-a-run", "from-a-run a b", "from-a-run -x.py"]
