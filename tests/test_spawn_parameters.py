@@ -88,7 +88,9 @@ def test_a_request_and_its_description_know_every_parameter() -> None:
     assert all(getattr(spec, each.attribute) != each.default for each in DECLARED)
     assert {*schemas["RunSpec"]["properties"]} == {*whole}
     for each in leaves(DECLARED):
-        struct = {"verification": "Contract", "budget": "Budget"}.get(each.name.split(".")[0])
+        struct = {"verification": "Contract", "budget": "Budget", "forEach": "ForEach"}.get(
+            each.name.split(".")[0]
+        )
         struct = "Artifact" if "[]" in each.name else struct or "RunSpec"
         struct = "Judge" if ".judge." in each.name else struct
         described = schemas[struct]["properties"][each.name.rpartition(".")[2]]
@@ -99,7 +101,8 @@ def test_a_request_and_its_description_know_every_parameter() -> None:
 @pytest.mark.requirement("spawn:declared-once")
 def test_a_plan_file_takes_every_parameter_in_both_spellings(tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
-    runs = [example(DECLARED, snake=True), example(DECLARED, snake=False)]
+    task = {"task": "do ${{ item }}"}
+    runs = [{**example(DECLARED, snake=snake), **task} for snake in (True, False)]
     file.write_text(json.dumps({"runs": runs}))
 
     assert read_plan(file).specs == (parse_spec(runs[1]), parse_spec(runs[1]))

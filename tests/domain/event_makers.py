@@ -41,6 +41,7 @@ from subagents.domain.run.events import (
     DependencySettled,
     Dismissed,
     Event,
+    FannedOut,
     FilesLeft,
     InterruptRequested,
     LeaseExpired,
@@ -106,6 +107,7 @@ from subagents.domain.run.spec import (
     Abilities,
     Backoff,
     Budget,
+    ForEach,
     OnDependencyFailure,
     OnFailure,
     RunSpec,
@@ -195,6 +197,11 @@ MAKERS: Final[dict[type, Maker]] = {
         at_ms=t,
         run_id=a_dependency(d.draw(st.integers(1, 2))).run_id,
         outcome=d.draw(st.sampled_from(OUTCOMES)),
+    ),
+    FannedOut: lambda d, r, t: FannedOut(
+        at_ms=t,
+        items=d.draw(st.sampled_from((0, 1))),
+        error=d.draw(st.sampled_from((None, None, "no list"))),
     ),
     SlotGranted: lambda d, r, t: SlotGranted(
         at_ms=t,
@@ -372,6 +379,8 @@ def a_life(data: DataObject) -> Life:
         verification=None if contract is None else a_contract(contract),
         on_dependency_failure=data.draw(st.sampled_from(list(OnDependencyFailure))),
         budget=data.draw(st.sampled_from(BUDGETS), label="budget"),
+        for_each=data.draw(st.sampled_from((None, None, None, ForEach(run="r-list")))),
+        gate=data.draw(st.sampled_from((None, None, None, "go on?"))),
     )
     resolved = a_resolved(
         abilities=Abilities(

@@ -4,6 +4,19 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, Required, TypedDict
 
 
+class ForEachParameters(TypedDict, total=False):
+    """The parameters of one foreach."""
+
+    run: Required[str]
+    """Run (id or label) whose result is the list."""
+    file: str | None
+    """In its place: a file of its contract."""
+    max_items: int
+    """A longer list is refused."""
+    max_parallel: int | None
+    """Most of them at work."""
+
+
 class ArtifactParameters(TypedDict, total=False):
     """The parameters of one artifact."""
 
@@ -121,6 +134,10 @@ class SpawnParameters(TypedDict, total=False):
     """Run (id or label) to start after."""
     depends_on: Sequence[str]
     """Runs (id or label) to start after."""
+    for_each: ForEachParameters | None
+    """A run for each item of a run's list; task has ${{ item }}."""
+    gate: str | None
+    """Asks a person, whose yes lets it begin."""
     include_dependency_result: bool
     """Their results precede the task."""
     on_dependency_failure: Literal["cancel", "run", "fallback"]

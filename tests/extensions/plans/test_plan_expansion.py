@@ -217,3 +217,33 @@ def test_a_dependency_that_is_named_thousands_of_times_is_one_on_each_run_of_the
 
     assert isinstance(last.content, dict)
     assert len(last.content["depends_on"]) == 900
+
+
+@pytest.mark.requirement("for-each:plan")
+def test_items_are_left_to_the_daemon_and_their_run_is_named_with_its_combination() -> None:
+    found = expanded(
+        [
+            {"label": "find", "task": "t", "matrix": [{"a": "1"}]},
+            {"task": "${{ vars.x }} ${{ item.f }} $${{", "for_each": "find"},
+            {"task": "${{ item }}", "forEach": {"run": "find", "max_items": 3}},
+        ],
+        {"x": "y"},
+    )
+    assert found[1] == {"task": "y ${{ item.f }} $${{", "for_each": "find (1)"}
+    assert found[2]["forEach"] == {"run": "find (1)", "max_items": 3}
+
+
+@pytest.mark.requirement("for-each:plan")
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        ({"task": "${{ item }}"}, "${{ item }} belongs in task or verification, with for_each"),
+        ({"task": "t", "label": "${{ item.a }}", "for_each": "b"}, "label: ${{ item.a }} belongs"),
+        ({"task": "${{ item }}", "for_each": "two"}, "for_each takes one run; 'two' is 2"),
+    ],
+)
+def test_items_elsewhere_or_of_many_runs_are_refused(run: dict[str, object], message: str) -> None:
+    two: dict[str, object] = {"label": "two", "task": "t", "matrix": {"a": ["1", "2"]}}
+    with pytest.raises(UsageError) as found:
+        expanded([two, run])
+    assert message in str(found.value)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.cli_home import Home
@@ -305,3 +306,23 @@ def test_a_cap_of_a_map_is_for_all_its_runs_together(
         found = row["budget"]
         given = {name: value for name, value in (found or {}).items() if value}
         assert given == (each or {})
+
+
+@pytest.mark.requirement("for-each:map")
+def test_map_takes_its_items_from_a_run_that_goes_on_and_says_what_is_not_known(
+    shared: Home,
+) -> None:
+    source = shared.ok("spawn", "until [ -e listed ]; do sleep 0.05; done; printf 'a b\\n-x.py'")
+    run_id = source.out.strip()
+    command = ("map", "echo {}+{.}", "--for-each", run_id, "--name", "from-a-run", "-j", "1")
+    planned = shared.ok(*command, "--dry-run", "--max-items", "7").out.splitlines()[1]
+    assert " ".join(planned.split()).endswith(": 0 to 7 runs echo ${{ item }}+${{ item{.} }}")
+    assert shared.cli(*command, "c").code == EXIT_USAGE
+
+    shared.ok(*command, "--detach")
+    (shared.work / "listed").touch()
+    found = shared.ok("wait", "plan:from-a-run")
+    assert "a b+a b" in found.out
+    assert "-x.py+-x" in found.out
+    rows: Any = shared.ok("show", "plan:from-a-run", "--json").json["runs"]
+    assert [each["label"] for each in rows] == ["from-a-run", "from-a-run a b", "from-a-run -x.py"]

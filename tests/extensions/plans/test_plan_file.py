@@ -7,7 +7,7 @@ import pytest
 from scripts.spawn_flags import FLAGS as KNOWN
 
 from subagents.api.wire.requests import FLAGS, PlanLimit
-from subagents.domain.run.spec import Artifact, Contract, RunSpec
+from subagents.domain.run.spec import Artifact, Contract, ForEach, RunSpec
 from subagents.errors import NotFound, UsageError
 from subagents.extensions.plans.plan_file import read_plan
 
@@ -273,3 +273,29 @@ def test_a_former_name_of_a_parameter_goes_on_and_its_new_one_is_said_once(
     file.write_text("[[runs]]\ntask = 'x'\nretry = 2\ntimeout = 5\n")
     read_plan(file)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.requirement("for-each:plan", "gate:alone")
+def test_a_list_is_named_in_one_word_and_a_gate_needs_no_task(tmp_path: Path) -> None:
+    text = """
+[[runs]]
+label = "fix"
+for_each = "find"
+task = "fix ${{ item }}"
+[[runs]]
+gate = "go on?"
+after = "fix"
+dependency_timeout = "1h"
+"""
+    each, gate = read_plan(plan(tmp_path, "p.toml", text)).specs
+    assert each.for_each == ForEach(run="find")
+    assert (gate.task, gate.gate, gate.dependency_timeout_seconds) == ("go on?", "go on?", 3600)
+    for wrong, message in (
+        (text.replace("${{ item }}", "it"), r"runs\[0\]: the task has no"),
+        (
+            text.replace('"find"', '{ run = "find", max_items = 1001 }'),
+            "max_items must be 1 to 1000",
+        ),
+    ):
+        with pytest.raises(UsageError, match=message):
+            read_plan(plan(tmp_path, "wrong.toml", wrong))

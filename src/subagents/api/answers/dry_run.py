@@ -79,7 +79,8 @@ def _planned(
             for link in run.waiting.dependencies
             if link.outcome is None
         ],
-        question=None if run.approval is None else run.approval.question,
+        question=run.spec.gate if run.approval is None else run.approval.question,
+        items_max=None if run.spec.for_each is None else run.spec.for_each.max_items,
         attempts_max=run.spec.attempts_max,
         run_timeout_seconds=run.resolved.timeout_ms / 1000 if run.resolved.timeout_ms else None,
         budget=_budget(run),

@@ -42,7 +42,7 @@ NAMED_WELL: Final = frozenset(
     {
         *("mode", "retryCount", "tags", "model", "thinking", "acceptPartialDependencies", "lane"),
         *("verification.requireCompletionReport", "verification.onFailure", "fallbackAgentId"),
-        *("place", "priority", "retryAfresh"),
+        *("place", "priority", "retryAfresh", "label", "network", "toolsAllow"),
         *("verification.verificationTimeoutMs", "verification.artifacts[].minBytes"),
         *("verification.artifacts[].json", "verification.artifacts[].sha256", "chainAfter"),
         *("verification.artifacts[].junit", "verification.artifacts[].minTests"),
@@ -50,10 +50,11 @@ NAMED_WELL: Final = frozenset(
         *("verification.artifacts[].fresh", "verification.artifacts[].minItems", "retryBackoff"),
         *("verification.mustChange", "verification.mustNotChange", "dependencyTimeoutSeconds"),
         *("completionReport", "progressReporting", "verification.artifacts[].requiredKeys"),
+        "includeDependencyResult",
     }
 )
 """Spawn parameters whose name and type tell a model enough: their words would only cost it."""
-FOLDED: Final = frozenset({"budget", "verification.judge"})
+FOLDED: Final = frozenset({"budget", "forEach", "verification.judge"})
 """Rarely given: their keys are named in one line, and the decoder knows the rest."""
 ALSO: Final = {
     "task": "required unless batch is given",

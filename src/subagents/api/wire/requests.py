@@ -417,7 +417,7 @@ def parse_spec(raw: object, *, at: str = "") -> RunSpec:
 
     Args:
         raw: A JSON object; a single text stands for a list of one, and a text such as ``5m`` for a
-            number of seconds or milliseconds.
+            number of seconds or milliseconds. With ``gate`` it needs no task.
         at: Put before every field name in messages.
 
     Raises:
@@ -429,6 +429,10 @@ def parse_spec(raw: object, *, at: str = "") -> RunSpec:
         name: [value] if name in LISTS and isinstance(value, str) else value
         for name, value in (raw if FLAG_FIELDS.keys().isdisjoint(raw) else _own(raw, at)).items()
     }
+    if isinstance(run := given.get("forEach"), str):
+        given["forEach"] = {"run": run}
+    if "gate" in given:
+        given = {"task": given["gate"], **given}
     spec = decode(_with_durations(given, _TIMED, at), RunSpec, at=at)
     check_spec(spec, field=lambda parameter: f"{at}{parameter.name}")
     return spec

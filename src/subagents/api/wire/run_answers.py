@@ -898,6 +898,8 @@ class PlannedRun(Granted, frozen=True, kw_only=True):
     """Runs that have to end before it begins; those of this call have no id yet: ""."""
     question: str | None = None
     """What a person would be asked first; null = nothing."""
+    items_max: int | None = None
+    """It is for each item of a list that is not there yet, of at most so many; null = it is one."""
     attempts_max: int = 1
     """So many it has at most, the one retry of `onFailure: retry_once` not counted."""
     run_timeout_seconds: float | None = None

@@ -212,7 +212,8 @@ def _starts(run: "PlannedRun") -> str:
         return f"is {run.run_id} already"
     if run.waits_for:
         waits = run.waits_for
-        return f"after {waits[0].label if len(waits) == 1 else counted(len(waits), 'run')}"
+        after = f"after {waits[0].label if len(waits) == 1 else counted(len(waits), 'run')}"
+        return after if run.items_max is None else f"{after}: 0 to {run.items_max} runs"
     if run.question is not None:
         return "when allowed"
     if run.starts_at_once:

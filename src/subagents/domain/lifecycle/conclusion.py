@@ -24,11 +24,14 @@ from subagents.domain.run.effects import (
     Transition,
 )
 from subagents.domain.run.events import AnnouncementConsumed, DeliverySettled
-from subagents.domain.run.outcome import Outcome, Reason, Status
+from subagents.domain.run.linked_runs import Children
+from subagents.domain.run.outcome import OK, Outcome, Reason, Status
 from subagents.domain.run.run import Conclusion, Decision, Delivery, Phase, Run
 from subagents.domain.run.spec import Cleanup
 from subagents.domain.run.values import SessionKey, announcement_id, replace
+from subagents.domain.run.workspace import NAMED_MAX
 from subagents.domain.text import announcement
+from subagents.text import listed
 
 P = Phase
 
@@ -91,6 +94,19 @@ def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
         followups=followups,
         messages=(message,),
     )
+
+
+def outcome_of_items(items: Children) -> Outcome:
+    """What a run comes to that is nothing but these children, which have ended."""
+    failed = [(each.label, each.outcome) for each in items if each.outcome != OK]
+    if not failed:
+        return OK
+    names = listed([label for label, _ in failed], NAMED_MAX)
+    error = f"{len(failed)} of {len(items)} items did not end ok: {names}"
+    if (first := failed[0][1]) is not None and first.error:
+        error += f"; the first: {first.error}"
+    status = Status.ERROR if len(failed) == len(items) else Status.PARTIAL
+    return Outcome(status, Reason.DEPENDENCY_FAILED, error)
 
 
 def look_after(run: Run) -> tuple[Effect, ...]:

@@ -7,7 +7,7 @@ from subagents.domain.run.effects import FollowUp, PermitAttempt, ResolveMessage
 from subagents.domain.run.events import ParentNotified
 from subagents.domain.run.run import Answer, Decision, Priority, Request, Run
 from subagents.domain.run.signals import PermissionAsked
-from subagents.domain.run.values import MessageId, RequestId, replace
+from subagents.domain.run.values import MessageId, RequestId, RunId, replace
 from subagents.domain.text import announcement
 from subagents.text import one_line
 
@@ -23,6 +23,28 @@ def asked(run: Run, request: Request) -> Run:
     """The run with one more question, or notice that wants an answer."""
     requests = (*run.questions.requests, request)
     return replace(run, questions=replace(run.questions, requests=requests))
+
+
+def by_person(run_id: RunId, question: str, *, number: int, at_ms: int) -> Request:
+    """The question to a person before which a run does not begin."""
+    return Request(
+        id=RequestId(f"{run_id}:q{number}"),
+        attempt=0,
+        question=question,
+        options=("approve", DENY),
+        asked_at_ms=at_ms,
+        deadline_ms=None,
+        by_spawn=True,
+    )
+
+
+def gate_asked(run: Run, gate: str, at_ms: int) -> Transition:
+    """A person is asked whether the run may begin; no answer in time is a no."""
+    request = by_person(run.id, gate, number=len(run.questions.requests) + 1, at_ms=at_ms)
+    if (wait_s := run.spec.dependency_timeout_seconds) is not None:
+        late_ms = at_ms + int(wait_s * 1000)
+        request = replace(request, deadline_ms=late_ms, default_answer=DENY)
+    return Transition(asked(run, request), messages=(announcement.question(run, request),))
 
 
 def notified(run: Run, event: ParentNotified) -> Transition:

@@ -20,6 +20,7 @@ from subagents.domain.lifecycle.conclusion import (
     consumed,
     delivery_settled,
     look_after,
+    outcome_of_items,
     record_lost,
     settle,
 )
@@ -53,6 +54,7 @@ from subagents.domain.run.effects import (
 )
 from subagents.domain.run.linked_runs import Child, Dependencies, Dependency
 from subagents.domain.run.outcome import (
+    OK,
     Outcome,
     Reason,
     Status,
@@ -70,6 +72,7 @@ from subagents.domain.run.run import (
     Cancel,
     Control,
     Decision,
+    Evidence,
     Lineage,
     Message,
     Phase,
@@ -131,6 +134,7 @@ def reduce(run: Run | None, event: events.Event) -> Transition:
 
 def _spawned(event: events.Spawned) -> Transition:
     unsettled = any(dependency.outcome is None for dependency in event.dependencies)
+    waits = bool(event.approval or event.spec.gate or event.spec.for_each)
     run = Run(
         id=event.run_id,
         spec=event.spec,
@@ -143,7 +147,7 @@ def _spawned(event: events.Spawned) -> Transition:
             judges=event.judges,
         ),
         rules=event.rules,
-        phase=P.WAITING if unsettled or event.approval is not None else P.QUEUED,
+        phase=P.WAITING if unsettled or waits else P.QUEUED,
         times=RunTimes(created_at_ms=event.at_ms, phase_since_ms=event.at_ms),
         session=RunSession(first_key=event.session_key, continues=event.continues),
         control=Control(planned=_end_of_plan(event)),
@@ -212,12 +216,37 @@ def _check_dependencies(run: Run, at_ms: int, new: Iterable[Dependency] = ()) ->
             )
     if run.waiting.dependencies.active:
         return Transition(run)
-    if run.approval is not None and run.approval.answer is None:
+    if run.waiting.deadline_ms is not None:
+        run = replace(run, waiting=replace(run.waiting, deadline_ms=None))
+    asked, gate = run.approval, run.spec.gate
+    if asked is not None and asked.answer is None:
         return Transition(run)
-    if run.phase is P.WAITING:
-        waiting = replace(run.waiting, deadline_ms=None)
-        run = enter(run, P.QUEUED, at_ms, waiting=waiting)
+    if gate is not None and (asked is None or asked.question != gate):
+        return open_questions.gate_asked(run, gate, at_ms)
+    if run.spec.task == gate:
+        return settle(run, OK, at_ms)  # a gate and nothing behind it
+    if run.phase is P.WAITING and run.spec.for_each is None:
+        run = enter(run, P.QUEUED, at_ms)
     return Transition(run)
+
+
+def _fanned_out(run: Run, event: events.FannedOut) -> Transition:
+    """From now on it waits for its runs, as after an attempt; no worker was needed for it."""
+    if run.spec.for_each is None or run.waiting.dependencies.active or run.pending_requests:
+        return Transition(run, stale=True)
+    if event.error is not None:
+        failed = Outcome(Status.ERROR, Reason.DEPENDENCY_FAILED, event.error)
+        return settle(run, failed, event.at_ms)
+    attempt = Attempt(
+        number=1,
+        session=AttemptSession(key=run.session.first_key),
+        times=AttemptTimes(requested_at_ms=event.at_ms, ended_at_ms=event.at_ms),
+        evidence=Evidence(result=event.text),
+        outcome=OK,
+    )
+    run = enter(run, P.ENDING, event.at_ms, attempts=(attempt,))
+    run = replace(run, times=replace(run.times, started_at_ms=event.at_ms))
+    return Transition(run) if event.items else _after_children(run, event.at_ms)
 
 
 def _fallen_back(run: Run, failed: RunId) -> Run:
@@ -229,7 +258,8 @@ def _fallen_back(run: Run, failed: RunId) -> Run:
 
 def _approved(run: Run, at_ms: int) -> Transition:
     """A person was asked whether the run may begin: only their yes lets it."""
-    given = run.approval.answer if run.approval is not None else None
+    asked = run.approval
+    given = None if asked is None else asked.answer
     if given is not None and given.decision is Decision.APPROVE:
         return _check_dependencies(run, at_ms)
     because = "nobody answered in time"
@@ -241,6 +271,8 @@ def _approved(run: Run, at_ms: int) -> Transition:
     text = (
         f"the user was asked to allow {level}: {because}; spawn without access to go on with less"
     )
+    if asked is not None and asked.question == run.spec.gate:
+        text = f'"{asked.question}": {because}'
     outcome = Outcome(status=Status.ERROR, reason=Reason.NOT_ALLOWED, error=text)
     return settle(run, outcome, at_ms)
 
@@ -504,6 +536,9 @@ def _after_children(run: Run, at_ms: int) -> Transition:
     # The attempt had ended, and the cancellation came while its descendants were awaited.
     if run.control.cancel is not None and outcome.status is not Status.CANCELLED:
         outcome = run.control.cancel.outcome
+    if run.spec.for_each is not None:
+        ended = outcome_of_items(run.children) if outcome.is_ok else outcome
+        return settle(_append_children(run), ended, at_ms)
     untold = run.children.untold
     # An interrupt asks for no further turn, unless messages came since.
     news = (
@@ -1044,6 +1079,7 @@ def _cleaned_up(run: Run, event: events.CleanedUp) -> Transition:
 
 REACTIONS: Final[dict[type, Callable[[Run, Any], Transition]]] = {
     events.DependencySettled: _dependency_settled,
+    events.FannedOut: _fanned_out,
     events.SlotGranted: _slot_granted,
     events.ProviderClosed: _provider_closed,
     events.BaselineTaken: _baseline_taken,

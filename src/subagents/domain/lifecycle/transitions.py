@@ -18,6 +18,7 @@ _LIVE: Final = (P.SPAWNING, P.RUNNING)
 
 TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     (P.WAITING, events.DependencySettled): frozenset({P.WAITING, P.QUEUED, P.ANNOUNCING}),
+    (P.WAITING, events.FannedOut): frozenset({P.ENDING, P.ANNOUNCING}),
     (P.WAITING, events.RequestAnswered): frozenset({P.WAITING, P.QUEUED, P.ANNOUNCING}),
     (P.WAITING, events.TimerFired): frozenset({P.WAITING, P.ANNOUNCING}),
     (P.QUEUED, events.SlotGranted): frozenset({P.SPAWNING}),
@@ -37,6 +38,7 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
     (P.ENDING, events.AttemptStartFailed): _ENDS,
     (P.ENDING, events.SignalReceived): _ENDS,
     (P.ENDING, events.TimerFired): _ENDS,
+    (P.ENDING, events.ChildSpawned): frozenset({P.ENDING}),  # of what never had a worker
     (P.ENDING, events.ChildSettled): _ENDS,
     (P.ENDING, events.ChildTold): frozenset({P.ENDING}),
     (P.ENDING, events.ChildReturned): frozenset({P.ENDING}),

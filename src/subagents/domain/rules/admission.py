@@ -5,7 +5,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from subagents.domain.rules.tool_kinds import covers, intersection, kind_of, kinds_of
 from subagents.domain.run.run import HOLDS_SLOT, Phase, Priority, Request, Run
-from subagents.domain.run.spec import Abilities, Mode, RunSpec
+from subagents.domain.run.spec import Abilities, ForEach, Mode, RunSpec
 from subagents.domain.run.values import RunId
 from subagents.errors import Forbidden, RateLimited, UsageError
 
@@ -29,8 +29,11 @@ def resolve_mode(spec: RunSpec) -> Mode:
     """Explicit wins; else ``thread: true`` means session; else run.
 
     Raises:
-        UsageError: A session without a thread to stay bound to.
+        UsageError: A session without a thread to stay bound to, or one for items.
     """
+    if spec.for_each is not None and (spec.thread or spec.continues):
+        text = "forEach is for new runs that end by themselves, without thread and continues"
+        raise UsageError(text, details={"field": "forEach"})
     mode = spec.mode or (Mode.SESSION if spec.thread else Mode.RUN)
     if mode is Mode.SESSION and not spec.thread:
         raise UsageError(
@@ -93,6 +96,21 @@ def check_children(there: Children, asked: Children, max_children: int) -> None:
             f"({there.waiting + over}/{WAITING_CHILDREN_MAX}, {asked.waiting} more asked for)",
             guardrail="children",
             hint="wait until some of them have ended (sessions_wait), then spawn the others",
+        )
+
+
+def check_items(asked: ForEach, max_children: int) -> None:
+    """No more runs for items are at work at once than an agent may have children.
+
+    Raises:
+        Forbidden: Guardrail ``children``.
+    """
+    if (asked.max_parallel or asked.max_items) > max_children:
+        raise Forbidden(
+            f"at most {max_children} of forEach.maxItems may work at once "
+            "(agents.defaults.subagents.max_children_per_agent)",
+            guardrail="children",
+            hint=f"give forEach.maxParallel: {max_children}",
         )
 
 
@@ -338,7 +356,7 @@ def holds_slot(run: Run) -> bool:
     """Whether the run counts against its lane: its agent works, or will again in one more turn."""
     if run.phase is Phase.ENDING:
         # Also without children or messages yet: a message can still come, and with it a turn.
-        return run.resolved.abilities.resume
+        return run.resolved.abilities.resume and run.spec.for_each is None
     return run.phase in HOLDS_SLOT
 
 

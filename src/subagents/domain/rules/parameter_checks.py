@@ -82,8 +82,8 @@ def check_spec(spec: RunSpec, *, field: Callable[[Parameter], str]) -> None:
 
 def without_effect(spec: RunSpec) -> tuple[str, ...]:
     """What of these parameters does nothing, or less than it seems to: each one sentence."""
-    if spec.chain_after is not None:
-        spec = msgspec.structs.replace(spec, depends_on=(spec.chain_after,))
+    if after := spec.chain_after or spec.for_each or spec.gate:
+        spec = msgspec.structs.replace(spec, depends_on=(str(after),))
     found = [
         f"{camel(each)} has no effect without {' or '.join(map(camel, needed))}"
         for needed, those in (() if _DEPENDENT(spec) == _DEPENDENT(_PLAIN) else _NEEDS)

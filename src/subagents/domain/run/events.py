@@ -60,6 +60,16 @@ class Spawned(Fact, frozen=True, tag=True):
     """Which rules of the reducer hold for it (``run.RULES``); 0 = those of 0.1.0."""
 
 
+class FannedOut(Fact, frozen=True, tag=True):
+    """The list of ``for_each`` was read; its runs are spawned in the same commit."""
+
+    items: int = 0
+    text: str | None = None
+    """The beginning of its result; that of its runs is put behind it."""
+    error: str | None = None
+    """Why there are none; None = the list is good, or empty."""
+
+
 class DependencySettled(Fact, frozen=True, tag=True):
     """A run this one waits for reached its outcome; written in the same commit as that outcome."""
 
@@ -473,6 +483,7 @@ class Archived(Fact, frozen=True, tag=True):
 
 Event: TypeAlias = (
     Spawned
+    | FannedOut
     | DependencySettled
     | SlotGranted
     | ProviderClosed

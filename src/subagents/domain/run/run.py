@@ -342,8 +342,8 @@ class Request(Value, frozen=True):
     """The worker's program asks whether it may use a tool: the answer goes to the program, under
     ``call_id``."""
     by_spawn: bool = False
-    """The spawn itself asks for more than its requester may: only a person answers, and the run
-    waits for a yes."""
+    """The spawn itself asks for more than its requester may, or for its gate to be opened: only a
+    person answers, and the run waits for a yes."""
 
 
 class Steer(Value, frozen=True):
@@ -759,9 +759,9 @@ class Run(Value, frozen=True):
 
     @property
     def approval(self) -> Request | None:
-        """The question to a person before which the run does not begin; None = there is none."""
+        """The newest question to a person before which it does not begin; None = there is none."""
         asked = self.questions.requests
-        return next((request for request in asked if request.by_spawn), None) if asked else None
+        return next((each for each in asked[::-1] if each.by_spawn), None) if asked else None
 
     @property
     def remains(self) -> Remains:

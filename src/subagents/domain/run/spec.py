@@ -241,6 +241,15 @@ class Contract(Checks, frozen=True, forbid_unknown_fields=True):
         return self.judge is not None or super().has_checks
 
 
+class ForEach(Value, frozen=True, forbid_unknown_fields=True):
+    """Runs for the items of a list that another run makes."""
+
+    run: Annotated[str, name("Run (id or label) whose result is the list")]
+    file: Annotated[str | None, about("In its place: a file of its contract", form="path")] = None
+    max_items: Annotated[int, number("A longer list is refused", 1, BATCH_RUNS_MAX)] = 50
+    max_parallel: Annotated[int | None, number("Most of them at work", 1, BATCH_RUNS_MAX)] = None
+
+
 # Unknown fields are refused: a misspelt limit that is ignored is a limit that does not hold.
 class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
     """The spawn parameters: the one declaration that every way to spawn is made from.
@@ -282,6 +291,13 @@ class RunSpec(Value, frozen=True, forbid_unknown_fields=True):
         tuple[str, ...],
         names("Runs (id or label) to start after", DEPENDENCIES, items_max=DEPENDENCIES_MAX),
     ] = ()
+    for_each: Annotated[
+        ForEach | None,
+        about("A run for each item of a run's list; task has ${{ item }}", DEPENDENCIES),
+    ] = None
+    gate: Annotated[
+        str | None, name("Asks a person, whose yes lets it begin", DEPENDENCIES, chars_max=1000)
+    ] = None
     include_dependency_result: Annotated[
         bool, about("Their results precede the task", DEPENDENCIES)
     ] = False

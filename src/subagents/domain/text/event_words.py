@@ -355,6 +355,10 @@ WORDS: Final = dict(
             ),
         ),
         _row(
+            events.FannedOut,
+            lambda event, *_: event.error or f"the list was read: {counted(event.items, 'run')}",
+        ),
+        _row(
             events.SlotGranted,
             lambda _, run, __: (
                 f'slot granted in lane "{run.resolved.lane}" for attempt {len(run.attempts)}'

@@ -172,8 +172,9 @@ def _not_found(name: str) -> NotFound:
 
 def asked_dependencies(spec: RunSpec) -> tuple[str, ...]:
     """Names of the runs to wait for, each once, in the order given."""
+    listing = () if spec.for_each is None else (spec.for_each.run,)
     chained = (spec.chain_after,) if spec.chain_after is not None else ()
-    return tuple(dict.fromkeys((*chained, *spec.depends_on)))
+    return tuple(dict.fromkeys((*listing, *chained, *spec.depends_on)))
 
 
 def _dependency(run: Run) -> Dependency:

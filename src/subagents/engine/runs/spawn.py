@@ -15,6 +15,7 @@ from msgspec import structs
 
 from subagents.config import agent_cards
 from subagents.config.settings import Settings
+from subagents.domain.lifecycle import open_questions
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.rules import (
     admission,
@@ -40,7 +41,7 @@ from subagents.domain.run.spec import (
     RunSpec,
     ScheduledTime,
 )
-from subagents.domain.run.values import RequestId, RunId, SessionKey, Value, replace
+from subagents.domain.run.values import RunId, SessionKey, Value, replace
 from subagents.engine.attempts.shared_spending import SharedSpending
 from subagents.engine.attempts.workspaces import PlannedWorkspace, Workspaces
 from subagents.engine.kernel.addresses import ancestors
@@ -173,16 +174,19 @@ class Spawner:
         is_alone = len(runs) == 1
         asked = []
         for run in runs:
+            after = tuple(
+                now.get(newest := moved.get(each.run_id, each.run_id), newest)
+                for each in run.waiting.dependencies
+            )
+            each_of = run.spec.for_each
             spec = replace(
                 run.spec,
+                for_each=None if each_of is None else replace(each_of, run=after[0]),
                 agent_id=run.resolved.agent_id,
                 label=run.spec.label if is_alone else run.resolved.label,
                 cwd=run.spec.cwd if is_alone or run.spec.continues else run.resolved.project,
                 chain_after=None,
-                depends_on=tuple(
-                    now.get(newest := moved.get(each.run_id, each.run_id), newest)
-                    for each in run.waiting.dependencies
-                ),
+                depends_on=after,
                 idempotency_key=None,
             )
             environment = await self.environments.of(run) if context.is_operator else None
@@ -373,6 +377,8 @@ class Spawner:
                 f"{SPAWN_TOOL} is not among the tools of run {parent.id} (toolsAllow, toolsDeny)",
                 guardrail="tools",
             )
+        if spec.for_each is not None and not call.is_free:
+            admission.check_items(spec.for_each, settings.defaults.max_children_per_agent)
         wanted = spec.agent_id if chosen is None else chosen.agent_id
         agent_id, agent = self._grants.agent(wanted, call)
         cwd = spec.cwd or (agent.cwd or call.context.cwd)
@@ -709,15 +715,7 @@ def _approval(draft: Draft, now_ms: int) -> Request | None:
     """The question to a person before which the run does not begin."""
     if draft.question is None:
         return None
-    return Request(
-        id=RequestId(f"{draft.spawned.run_id}:q1"),
-        attempt=0,
-        question=draft.question,
-        options=("approve", "deny"),
-        asked_at_ms=now_ms,
-        deadline_ms=None,
-        by_spawn=True,
-    )
+    return open_questions.by_person(draft.spawned.run_id, draft.question, number=1, at_ms=now_ms)
 
 
 def _check_retry(run: Run) -> None:

@@ -31,5 +31,6 @@ extension = Extension(
     },
     topics={"plans": "subagents.extensions.plans.plan_topic:text"},
     plan_files="subagents.extensions.plans.plan_file:body_of",
+    parts="subagents.extensions.plans.fan_outs:FanOuts",
     routes=("subagents.extensions.plans.plan_routes", "subagents.extensions.plans.graph_routes"),
 )

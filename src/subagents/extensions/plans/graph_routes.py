@@ -58,7 +58,7 @@ async def _of_plan(services: Services, plan_id: str, limit: int) -> Graph:
         plan_id=plan.id,
         name=plan.name,
         nodes=_nodes(services, shown, counts),
-        edges=[*_waits(shown, plan.instead)],
+        edges=[*_spawned(shown), *_waits(shown, plan.instead)],
         runs=len(plan.steps),
         states=dict(Counter(run_building.run_status(run) for run in plan.steps)),
     )

@@ -24,7 +24,7 @@ PARTS: Final[dict[str, Callable[[str], str]]] = {
 """The whole item; without its suffix; its name; its directory; its name without the suffix."""
 COMMANDS: Final = frozenset({"task", "verification.commands[]"})
 """Where a shell reads the text, and an item is one word, whatever is in it."""
-_PLACEHOLDER: Final = re.compile("|".join(re.escape(each) for each in PARTS))
+PLACEHOLDER: Final = re.compile("|".join(re.escape(each) for each in PARTS))
 
 
 def runs_of_items(spec: RunSpec, items: Sequence[str]) -> tuple[RunSpec, ...]:
@@ -45,7 +45,7 @@ def runs_of_items(spec: RunSpec, items: Sequence[str]) -> tuple[RunSpec, ...]:
         )
     if len(items) > BATCH_RUNS_MAX:
         raise UsageError(f"map takes at most {BATCH_RUNS_MAX} items, not {len(items)}")
-    if not _PLACEHOLDER.search(spec.task):
+    if not PLACEHOLDER.search(spec.task):
         raise UsageError(
             "the task has no {} where the item belongs",
             hint=f"subagents map {shlex.quote(spec.task + ' {}')} …",
@@ -55,7 +55,11 @@ def runs_of_items(spec: RunSpec, items: Sequence[str]) -> tuple[RunSpec, ...]:
         if not item.strip() or "\0" in item:
             raise UsageError(f"{item[:60]!r} is no item")
     plain = msgspec.to_builtins(spec)
-    runs = [_run(plain, item) for item in items]
+    return told_apart([_run(plain, item) for item in items])
+
+
+def told_apart(runs: list[RunSpec]) -> tuple[RunSpec, ...]:
+    """These, of which no two have the same label."""
     taken: set[str | None] = set()
     for index, run in enumerate(runs):
         if run.label in taken:
@@ -66,16 +70,20 @@ def runs_of_items(spec: RunSpec, items: Sequence[str]) -> tuple[RunSpec, ...]:
 
 
 def _run(plain: dict[str, object], item: str) -> RunSpec:
-    found = _put(plain, item, "")
+    def placed(text: str, path: str) -> str:
+        quoted = shlex.quote if path in COMMANDS else str
+        return PLACEHOLDER.sub(lambda found: quoted(PARTS[found[0]](item)), text)
+
+    found = put(plain, placed, "")
     spec = msgspec.convert(found, RunSpec)
     label = plain.get("label")
-    if not isinstance(label, str) or not _PLACEHOLDER.search(label):
-        spec = replace(spec, label=_label(spec.label, item))
+    if not isinstance(label, str) or not PLACEHOLDER.search(label):
+        spec = replace(spec, label=label_of(spec.label, item))
     check_spec(spec, field=lambda parameter: f"{parameter.name} for {item[:60]!r}")
     return spec
 
 
-def _label(label: str | None, item: str) -> str:
+def label_of(label: str | None, item: str) -> str:
     """One that tells the runs apart; of a long path it is the end that does."""
     before = "" if label is None else f"{label[: LABEL_CHARS_MAX // 2]} "
     room = LABEL_CHARS_MAX - len(before)
@@ -83,19 +91,19 @@ def _label(label: str | None, item: str) -> str:
     return before + (shown if len(shown) <= room else f"…{shown[1 - room :]}")
 
 
-def _put(value: object, item: str, path: str) -> object:
+def put(value: object, placed: Callable[[str, str], str], path: str) -> object:
+    """``value`` with every text as ``placed`` makes it, which is given its path, too."""
     match value:
         case dict():
             return {
                 key: inner
                 if key == "schema"
-                else _put(inner, item, f"{path}.{key}" if path else str(key))
+                else put(inner, placed, f"{path}.{key}" if path else str(key))
                 for key, inner in value.items()
             }
         case list() | tuple():
-            return [_put(inner, item, f"{path}[]") for inner in value]
+            return [put(inner, placed, f"{path}[]") for inner in value]
         case str():
-            quoted = shlex.quote if path in COMMANDS else str
-            return _PLACEHOLDER.sub(lambda found: quoted(PARTS[found[0]](item)), value)
+            return placed(value, path)
         case _:
             return value

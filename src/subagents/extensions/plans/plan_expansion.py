@@ -2,7 +2,7 @@
 
 ``${{ vars.NAME }}`` and ``${{ matrix.NAME }}`` may stand in every text; ``$${{`` is a plain
 ``${{``. All of it happens before anything is sent: the daemon gets the runs as if somebody had
-written them out.
+written them out, but for ``${{ item }}``, which only the daemon knows (``result_items``).
 """
 
 import itertools
@@ -19,10 +19,12 @@ from subagents.config.settings import nearest
 from subagents.domain.run.parameter import leaves, parameters
 from subagents.domain.run.spec import BATCH_RUNS_MAX, RunSpec
 from subagents.errors import UsageError
+from subagents.extensions.plans.result_items import ESCAPED, ITEM
 from subagents.text import camel
 
 MATRIX: Final = "matrix"
 VARS: Final = "vars"
+FOR_EACH: Final = ("for_each", "forEach")
 EXCLUDE: Final = "exclude"
 """Within a matrix: the combinations that are left out."""
 MATRIX_NAMES_MAX: Final = 64
@@ -33,6 +35,7 @@ EXPANDED_MAX: Final = 16 * 1024 * 1024
 """Characters of all that is made, with ``VALUE_COST`` for each value: a few lines could make more
 than a machine holds."""
 VALUE_COST: Final = 32
+WITH_ITEMS: Final = ("task", "verification")
 JUDGE: Final = "verification.judge."
 OWN_SPELLING: Final = "for a plain ${{ write $${{"
 _REFERENCE: Final = re.compile(r"\$\$\{\{|\$\{\{([^{}\n]*)\}\}|\$\{\{")
@@ -76,6 +79,8 @@ class Expansion:
         }
         self._given = dict(given)
         self._used: set[str] = set()
+        self._has_items = False
+        """Whether the run that is looked at is one for each item of a list."""
         self._left = EXPANDED_MAX
 
     def steps(self, runs: Sequence[object]) -> tuple[Step, ...]:
@@ -128,6 +133,7 @@ class Expansion:
             return
         rest = {key: value for key, value in content.items() if key != MATRIX}
         has_matrix = MATRIX in content
+        self._has_items = any(name in content for name in FOR_EACH)
         cells = _cells(content[MATRIX], f"{where}.{MATRIX}") if has_matrix else [{}]
         made = []
         for cell in cells:
@@ -179,13 +185,17 @@ class Expansion:
         if "${{" not in value:
             return value
 
+        is_of_items = self._has_items and path.partition(".")[0] in WITH_ITEMS
+
         def replaced(match: re.Match[str]) -> str:
-            if match[0] == "$${{":
-                return "${{"
+            if match[0] == ESCAPED:
+                return ESCAPED if is_of_items else "${{"
             if match[1] is None:
                 raise UsageError(
                     f"{where}: {path}: a ${{{{ is not closed by }}}}", hint=OWN_SPELLING
                 )
+            if is_of_items and match[1].strip().partition(".")[0] == ITEM:
+                return match[0]
             found = self._value(match[1].strip(), cell if has_matrix else None, f"{where}: {path}")
             self._spend(len(found))
             return found
@@ -219,6 +229,8 @@ class Expansion:
                     f"{where}: {shown}: its matrix has {', '.join(cell)}{_guess(name, cell)}"
                 )
             return cell[name]
+        if space == ITEM:
+            raise UsageError(f"{where}: {shown} belongs in task or verification, with for_each")
         near = nearest(space, (MATRIX, VARS))
         raise UsageError(
             f"{where}: {shown} is neither matrix.NAME nor vars.NAME"
@@ -357,8 +369,9 @@ def _after_all(content: object, labels: Mapping[str, Sequence[str]], where: str)
             once = dict.fromkeys(names)
             every = itertools.chain.from_iterable(labels.get(each, [each]) for each in once)
             found[key] = list(dict.fromkeys(every))
-    for key in ("chain_after", "chainAfter"):
-        name = found.get(key)
+    for key in ("chain_after", "chainAfter", *FOR_EACH):
+        given = found.get(key)
+        name = given.get("run") if isinstance(given, Mapping) else given
         runs = labels.get(name, []) if isinstance(name, str) else []
         if len(runs) > 1:
             raise UsageError(
@@ -366,5 +379,5 @@ def _after_all(content: object, labels: Mapping[str, Sequence[str]], where: str)
                 hint="after waits for all of them",
             )
         if runs:
-            found[key] = runs[0]
+            found[key] = {**given, "run": runs[0]} if isinstance(given, Mapping) else runs[0]
     return found

@@ -19,6 +19,7 @@ from subagents.extensions.plans.item_expansion import runs_of_items
 from subagents.extensions.plans.plan_commands import Jobs
 from subagents.extensions.plans.plan_file import Plan, require_jobs
 from subagents.extensions.plans.plan_schema import plan_schema
+from subagents.extensions.plans.result_items import from_map, require_item
 
 ITEMS_BYTES_MAX: Final = 16 * 1024 * 1024
 STDIN: Final = "-"
@@ -90,12 +91,15 @@ def map_(
     spec, together = _taken_out(to_spec((task,), flags))
     all_items = [*items, *(() if each is None else _lines(each))]
     key, spec = spec.idempotency_key, replace(spec, idempotency_key=None)
-    planned = Plan(
-        runs_of_items(spec, all_items),
-        name,
-        budget=together,
-        jobs=None if jobs is None else require_jobs(jobs, "--jobs"),
-    )
+    if spec.for_each is None:
+        runs = runs_of_items(spec, all_items)
+    elif all_items:
+        raise UsageError("items and --for-each exclude each other", details={"field": "ITEM"})
+    else:
+        require_item(spec := from_map(spec))
+        runs = (replace(spec, label=spec.label or name),)
+    at_once = None if jobs is None else require_jobs(jobs, "--jobs")
+    planned = Plan(runs, name, budget=together, jobs=at_once)
     brought = environment(env, env_file)
     if dry_run:
         return plan_commands.show_dry_run(planned, brought, key=key, said=in_flags(), json=json)

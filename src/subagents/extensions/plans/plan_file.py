@@ -26,6 +26,7 @@ from subagents.domain.run.caller_environment import CallerEnvironment, require_u
 from subagents.domain.run.spec import BATCH_RUNS_MAX, PLAN_NAME_CHARS_MAX, RunSpec
 from subagents.errors import UsageError
 from subagents.extensions.plans.plan_expansion import VARS, Expansion
+from subagents.extensions.plans.result_items import require_item
 from subagents.text import camel
 
 KEYS: Final = ("name", VARS, "budget", "jobs", "runs")
@@ -209,7 +210,10 @@ def _spec(content: object, where: str) -> RunSpec:
     except RecursionError as error:
         raise UsageError(f"{where} is nested too deeply") from error
     with as_written([said]):
-        return parse_spec(parameters, at=f"{where}.")
+        spec = parse_spec(parameters, at=f"{where}.")
+    if spec.for_each is not None:
+        require_item(spec, f"{where}: ")
+    return spec
 
 
 def _shown(value: object) -> str:

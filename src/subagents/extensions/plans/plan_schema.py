@@ -67,6 +67,8 @@ def plan_schema() -> Schema:
     shared = [each for each in budget.inner if each.attribute in PlanLimit.__struct_fields__]
     run = _object(declared, {own: flag for flag, own in FLAGS.items()})
     run["properties"] = {**_properties(run), "matrix": MATRIX, "env": ENV}
+    # A gate needs no task.
+    run["allOf"] = [{"anyOf": [{"required": ["task"]}, {"required": ["gate"]}]}]
     runs: Schema = {
         "description": "Each run: its task and any other spawn parameter",
         "type": "array",
@@ -151,6 +153,8 @@ def _parameter(parameter: Parameter) -> Schema:
 
 def _one(parameter: Parameter) -> Schema:
     """Its value, or each of its list."""
+    if parameter.name == "forEach":
+        return {"anyOf": [{"type": "string"}, _object(parameter.inner)]}
     if parameter.inner:
         return _object(parameter.inner)
     if parameter.like is not None:

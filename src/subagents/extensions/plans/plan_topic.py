@@ -39,6 +39,17 @@ A run with a matrix becomes one for each combination; variables have defaults in
     task = "cat *.log"
     after = ["test"]                                        # on all of them
 
+A run for each item of another's result (a JSON list, or lines), and a step for a person:
+
+    [[runs]]
+    label = "fix"
+    for_each = { run = "find", max_items = 20 }             # at once: max_parallel = 2
+    task = "fix ${{ item.file }}"                           # a field of it; ${{ item }}, all of it
+
+    [[runs]]
+    gate = "Ship it?"
+    after = ["fix"]
+
   subagents plan run FILE --dry-run what would start; nothing is
   subagents plan schema             the JSON Schema, for editors
   subagents map 'wc -l {}' *.py     a plan of one task for many items

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from subagents.domain.run.run import Run
-from subagents.domain.run.spec import PlanStep
+from subagents.domain.run.spec import BATCH_RUNS_MAX, PlanStep
 from subagents.domain.run.values import RunId, replace
 from subagents.engine.runs.queries import Queries
 from subagents.engine.runs.spawn import Receipt, Spawner
@@ -17,6 +17,8 @@ from subagents.errors import Conflict, NotFound
 from subagents.ports import Place, RunFilter
 
 PAGE: Final = 500
+ITEMS_FROM: Final = BATCH_RUNS_MAX
+"""The places of runs for items begin here: so many for each step, which has fewer."""
 
 
 class Plan(NamedTuple):
@@ -109,6 +111,8 @@ def _failed_with_dependants(plan: Plan) -> list[Run]:
         for run in steps
     }
     due: set[RunId] = {run.id for run in steps if run.outcome is None or not run.outcome.is_ok}
+    # The step of which they are items starts those again that failed.
+    due -= {run.id for run in steps if _step(run).position >= ITEMS_FROM}
     while True:
         more = {run.id for run in steps if run.id not in due and waited_for[run.id] & due}
         if not more:

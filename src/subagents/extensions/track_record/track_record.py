@@ -120,8 +120,8 @@ class AttemptRecord(Value, frozen=True):
 
 
 def ended_attempts(run: Run) -> int:
-    """How many of the run's attempts, from the first on, are final."""
-    number = len(run.attempts)
+    """How many of the run's attempts, from the first on, are final: of those that had a worker."""
+    number = 0 if run.spec.for_each is not None else len(run.attempts)
     is_final = number > 0 and (run.is_settled or run.phase in _WAITS)
     if is_final and run.attempts[-1].outcome is not None:
         return number
