@@ -17,13 +17,25 @@ import { Ago, Took } from "./when";
 const COLUMNS = ["", "state", "run", "agent", "why", "att.", "time", "took", "tokens", "cost"];
 const NUMBERS = new Set(["att.", "time", "took", "tokens", "cost"]);
 
-/** What `sort` of `/v1/runs` may be: the daemon pages by when runs were spawned, or ended. */
-export type Sort = "newest" | "oldest" | "ended" | "ended_oldest";
-const TURNED: Record<Sort, Sort> = { newest: "oldest", oldest: "newest", ended: "ended_oldest", ended_oldest: "ended" };
+/** What `sort` of `/v1/runs` may be. */
+export const SORTS = {
+  newest: "newest first",
+  oldest: "oldest first",
+  ended: "last ended first",
+  ended_oldest: "first ended first",
+  cost: "costliest first",
+  took: "longest first",
+  tokens: "most tokens first",
+};
+export type Sort = keyof typeof SORTS;
+const TURNED: Partial<Record<Sort, Sort>> = { newest: "oldest", ended: "ended_oldest", ended_oldest: "ended" };
 export const isByEnd = (sort: Sort) => sort === "ended" || sort === "ended_oldest";
 export const isOldestFirst = (sort: Sort) => sort === "oldest" || sort === "ended_oldest";
+/** By a number, which the daemon compares of the newest thousand that fit. */
+export const isRanked = (sort: Sort) => sort === "cost" || sort === "took" || sort === "tokens";
 
 export function RunTableHead({ sort, onSort }: { sort: Sort; onSort: (sort: Sort) => void }) {
+  const sortOf = (column: string) => (column === "time" && !isRanked(sort) ? sort : (column as Sort));
   return (
     <div role="rowgroup">
       <div role="row" className="runrow head" aria-rowindex={1}>
@@ -32,13 +44,17 @@ export function RunTableHead({ sort, onSort }: { sort: Sort; onSort: (sort: Sort
             key={each}
             role="columnheader"
             className={`${NUMBERS.has(each) ? "num " : ""}col-${each === "" ? "choose" : each === "time" ? "started" : each.replace(".", "")}`}
-            aria-sort={each !== "time" ? undefined : isOldestFirst(sort) ? "ascending" : "descending"}
+            aria-sort={sortOf(each) !== sort ? undefined : isOldestFirst(sort) ? "ascending" : "descending"}
           >
             {each === "" ? (
               <span className="visually-hidden">chosen</span>
             ) : each === "time" ? (
-              <button type="button" className="plain" title="turn the list" onClick={() => onSort(TURNED[sort])}>
-                {isByEnd(sort) ? "ended" : "started"} {isOldestFirst(sort) ? "↑" : "↓"}
+              <button type="button" className="plain" onClick={() => onSort(TURNED[sort] ?? "newest")}>
+                {isByEnd(sort) ? "ended" : "started"} {isRanked(sort) ? "" : isOldestFirst(sort) ? "↑" : "↓"}
+              </button>
+            ) : isRanked(each as Sort) ? (
+              <button type="button" className="plain" title={SORTS[each as Sort]} onClick={() => onSort(each as Sort)}>
+                {each} {each === sort && "↓"}
               </button>
             ) : (
               each

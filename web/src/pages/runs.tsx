@@ -9,12 +9,14 @@ import { BulkBar } from "../components/bulk-bar";
 import { Heading } from "../components/heading";
 import { RowScope } from "../components/rows";
 import { useRowsInView } from "../components/rows-in-view";
-import { isByEnd, isOldestFirst, RunTableHead, RunTableRow, type Sort } from "../components/run-table";
+import { isByEnd, isOldestFirst, isRanked, RunTableHead, RunTableRow, SORTS, type Sort } from "../components/run-table";
 import { SavedFilters } from "../components/saved-filters";
 import { Spacer } from "../components/spacer";
 import { Answered, Command, Empty } from "../components/states";
+import { TimeRange } from "../components/time-range";
 import { useKeys } from "../live/keys";
 import { asked, FILTER_NAMES } from "../text/filter";
+import { boundsOf, RANGES } from "../text/time-range";
 
 const PAGE = 200;
 const ROW_PX = 34;
@@ -43,7 +45,9 @@ export default function RunsPage() {
     );
 
   const wanted = useDeferredValue(filter);
+  const range = search.get("time") ?? "";
   const query: RunsQuery = {
+    ...boundsOf(range, new Date()),
     ...asked(wanted),
     roots: !isFlat && !("tree" in asked(wanted)),
     ...(hidesEnded && !["state", "phase"].some((each) => each in asked(wanted)) ? { state: "waiting,working,needs_you" } : {}),
@@ -52,13 +56,14 @@ export default function RunsPage() {
   };
   const pages = useInfiniteQuery({
     queryKey: ["list", "/v1/runs", query],
-    queryFn: ({ pageParam, signal }) => get<RunPage>("/v1/runs", { ...query, cursor: pageParam }, signal),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.nextCursor,
+    queryFn: ({ pageParam, signal }) => get<RunPage>("/v1/runs", { ...query, [isRanked(sort) ? "offset" : "cursor"]: pageParam }, signal),
+    initialPageParam: null as string | number | null,
+    getNextPageParam: (page) => (isRanked(sort) ? nextOffset(page) : page.nextCursor),
     placeholderData: keepPreviousData,
   });
-  const all = useMemo(() => pages.data?.pages.flatMap((page) => page.runs) ?? [], [pages.data]);
-  const [roots, fresh, showFresh] = useSteady(all, `${sort} ${wanted}`, chosen.size > 0, sort);
+  // A run that rose between two pages is on both of them.
+  const all = useMemo(() => [...new Map(pages.data?.pages.flatMap((page) => page.runs).map((run) => [run.runId, run])).values()], [pages.data]);
+  const [roots, fresh, showFresh] = useSteady(all, `${sort} ${wanted} ${range}`, chosen.size > 0, sort);
   const children = useQueries({
     queries: [...opened].map((id) => ({
       queryKey: ["list", "/v1/runs", { parent: id }],
@@ -88,7 +93,7 @@ export default function RunsPage() {
 
   return (
     <RowScope>
-      <Heading title="Runs" note={first && totalOf(first)} />
+      <Heading title="Runs" note={first && totalOf(first, sort)} />
       <SavedFilters search={search.toString()} />
       <div className="filters">
         <label className="search">
@@ -101,9 +106,13 @@ export default function RunsPage() {
             autoComplete="off"
           />
         </label>
-        <select aria-label="sorted by" value={isByEnd(sort) ? "ended" : "newest"} onChange={(event) => put("sort", event.target.value === "newest" ? "" : event.target.value)}>
-          <option value="newest">by start</option>
-          <option value="ended">by end: only ended</option>
+        <TimeRange range={range} onRange={(next) => put("time", next)} />
+        <select aria-label="sorted by" value={sort} onChange={(event) => put("sort", event.target.value === "newest" ? "" : event.target.value)}>
+          {Object.entries(SORTS).map(([name, words]) => (
+            <option key={name} value={name}>
+              {words}
+            </option>
+          ))}
         </select>
         <label className="check button">
           <input type="checkbox" checked={!isFlat} onChange={() => (filter === "" ? put("flat", isFlat ? "" : "1") : put("roots", isFlat ? "1" : ""))} /> roots only
@@ -121,7 +130,7 @@ export default function RunsPage() {
       <Answered query={pages}>
         {() =>
           rows.length === 0 ? (
-            <NothingFits filter={wanted} hidden={first?.hidden ?? 0} clear={() => setSearch({}, { replace: true })} />
+            <NothingFits filter={[wanted, range && (RANGES[range] ?? range)].filter(Boolean).join(", ")} hidden={first?.hidden ?? 0} clear={() => setSearch({}, { replace: true })} />
           ) : (
             <Table
               rows={rows}
@@ -145,9 +154,15 @@ function withBelow(run: RunRow, level: number, below: ReadonlyMap<string, RunRow
   return [{ run, level }, ...(below.get(run.runId) ?? []).flatMap((each) => withBelow(each, level + 1, below))];
 }
 
-function totalOf(page: RunPage): string {
+function totalOf(page: RunPage, sort: Sort): string {
   const { total, totalIsBound, hidden } = page;
-  return `${(total ?? 0).toLocaleString("en")}${totalIsBound ? " or more" : ""} fit${hidden > 0 ? `, ${hidden} archived` : ""}`;
+  const number = (total ?? 0).toLocaleString("en");
+  const ranked = totalIsBound && isRanked(sort) ? `, compared are the newest ${number}` : "";
+  return `${number}${totalIsBound ? " or more" : ""} fit${ranked}${hidden > 0 ? `, ${hidden} archived` : ""}`;
+}
+
+function nextOffset({ offset, runs, total }: RunPage): number | null {
+  return runs.length > 0 && offset + runs.length < (total ?? 0) ? offset + runs.length : null;
 }
 
 /** Rows that stay where they are: what is new waits above until somebody wants it.
@@ -159,9 +174,13 @@ function useSteady(all: readonly RunRow[], key: string, isTouched: boolean, sort
   const [known, setKnown] = useState<{ key: string; newest: string }>({ key: "", newest: "" });
   const newest = timeOf(all[0]);
   const isHeld = !isOldestFirst(sort) && known.key === key && (isTouched || window.scrollY > 0);
+  const places = useRef<ReadonlyMap<string, number>>(new Map());
+  if (!isHeld) places.current = new Map(all.map((run, at) => [run.runId, at]));
   useEffect(() => {
     if (!isHeld && (known.key !== key || known.newest !== newest)) setKnown({ key, newest });
   }, [isHeld, key, newest, known]);
+  const place = (run: RunRow) => places.current.get(run.runId) ?? all.length;
+  if (isRanked(sort)) return [isHeld ? [...all].sort((a, b) => place(a) - place(b)) : all, 0, () => {}];
   const shown = isHeld ? all.filter((run) => timeOf(run) <= known.newest) : all;
   return [shown, all.length - shown.length, () => setKnown({ key, newest })];
 }
@@ -187,7 +206,7 @@ function Table({ rows, total, more, opened, chosen, sort, onSort, onToggle, onCh
     if (last >= rows.length - 20) more?.();
   }, [last, rows.length, more]);
   return (
-    <div className="box runs" role="treegrid" aria-label="runs" aria-rowcount={Math.max(total, rows.length) + 1}>
+    <div className={`box runs by-${sort}`} role="treegrid" aria-label="runs" aria-rowcount={Math.max(total, rows.length) + 1}>
       <RunTableHead sort={sort} onSort={onSort} />
       <div ref={box} role="rowgroup">
         <Spacer height={before} />
