@@ -3,6 +3,7 @@ import { Link, useLocation } from "wouter";
 import { cancel, markRead, retrySoon } from "../api/actions";
 import type { RunRow } from "../api/types";
 import { plain } from "../text/marks";
+import { countedStates, inWords } from "../text/plan-rows";
 import { isEnded } from "../text/states";
 import { StateChip } from "./chip";
 import { Cost, Tokens } from "./cost";
@@ -66,19 +67,17 @@ export function RunTableHead({ sort, onSort }: { sort: Sort; onSort: (sort: Sort
   );
 }
 
-type Props = {
+export type RowProps = {
   refOf: (element: Element | null) => void;
   index: number;
   run: RunRow;
-  level: number;
   isOpen: boolean;
   isChosen: boolean;
-  byEnd: boolean;
   onToggle: (run: RunRow) => void;
   onChoose: (run: RunRow) => void;
 };
 
-export function RunTableRow({ refOf, index, run, level, isOpen, isChosen, byEnd, onToggle, onChoose }: Props) {
+export function RunTableRow({ refOf, index, run, level, isOpen, isChosen, byEnd, onToggle, onChoose }: RowProps & { level: number; byEnd: boolean }) {
   const [, navigate] = useLocation();
   const has = run.below !== null && run.below.runs > 0;
   const open = () => navigate(runAt(run.runId));
@@ -134,7 +133,7 @@ export function RunTableRow({ refOf, index, run, level, isOpen, isChosen, byEnd,
         {run.agentId}
       </span>
       <span role="gridcell" className="col-why">
-        {run.below !== null && run.below.runs > 0 ? <span className="note">{statesOf(run.below.states)} · </span> : null}
+        {run.below !== null && run.below.runs > 0 ? <span className="note">{inWords(countedStates(run.below.states))} · </span> : null}
         <Said text={whyOf(run)} />
       </span>
       <span role="gridcell" className="col-att num">
@@ -154,11 +153,4 @@ export function RunTableRow({ refOf, index, run, level, isOpen, isChosen, byEnd,
       </span>
     </div>
   );
-}
-
-function statesOf(states: Readonly<Record<string, number>>): string {
-  return Object.entries(states)
-    .sort(([, a], [, b]) => b - a)
-    .map(([word, number]) => `${number} ${word}`)
-    .join(" · ");
 }

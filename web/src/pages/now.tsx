@@ -137,7 +137,7 @@ const NeedLine = memo(function NeedLine({ group, rows, isFirst }: NeedProps) {
   const isFailure = item.kind === "failed";
   const isUndelivered = item.kind === "undelivered";
   const settle = () => void markRead(group);
-  const again = () => void (isUndelivered ? redeliver(item) : Promise.all(group.map(retry)));
+  const again = () => void (isUndelivered ? redeliver(item) : retry(group));
   const row = useRow(`${item.kind}/${item.runId}`, isFirst, {
     Enter: () => document.getElementById(`need-${item.runId}`)?.click(),
     o: () => document.getElementById(`need-${item.runId}`)?.click(),

@@ -129,7 +129,7 @@ function Actions({ run }: { run: RunDetail }) {
   const whyNot = useWhyNot();
   const ended = isEnded(run);
   const again = async () => {
-    const id = await retry(run);
+    const [id = null] = await retry([run]);
     if (id !== null) navigate(runAt(id));
   };
   const togglePause = () => void (run.paused ? resume(run) : pause(run));
