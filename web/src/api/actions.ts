@@ -1,7 +1,7 @@
 // What somebody can do with a run. Each one says at once that it is under way, and what came of it.
 import { get, post, Problem, remove, runPath } from "./client";
 import { role } from "./login";
-import type { Message, RunRow, RunStatus, SpawnReceipt, WorkerRequest } from "./types";
+import type { Message, PlanReceipt, RunRow, RunStatus, SpawnReceipt, WorkerRequest } from "./types";
 import { touched } from "../live/live";
 import { Store } from "../live/store";
 import { GRACE_MS, toldDone, toldFailed, toldPlanned } from "../live/toasts";
@@ -128,9 +128,26 @@ export async function retry(runs: readonly Named[]): Promise<string[]> {
  * knows of it, so nothing is started when it is closed before.
  */
 export function retrySoon(runs: readonly Named[], then: (runId: string) => void = () => {}): void {
+  soon(named(runs, "run"), async () => (await retry(runs)).forEach(then));
+}
+
+export function soon(what: string, start: () => Promise<unknown>): void {
   if (!mayAct()) return;
-  const timer = setTimeout(async () => (await retry(runs)).forEach(then), GRACE_MS);
-  toldPlanned(`${named(runs, "run")} will be started again in 5 s`, "Leave it", () => clearTimeout(timer));
+  const timer = setTimeout(() => void start(), GRACE_MS);
+  toldPlanned(`${what} will be started again in 5 s`, "Leave it", () => clearTimeout(timer));
+}
+
+/** Start the failed steps of a plan again, and those that waited for them; the plan that they are of. */
+export async function retryPlan(id: string): Promise<string | null> {
+  if (!mayAct()) return null;
+  try {
+    const found = await post<PlanReceipt>(`/v1/plans/${encodeURIComponent(id)}/retry`);
+    toldDone(`Started ${counted(found.receipts.length, "run")} again`);
+    return found.planId;
+  } catch (error) {
+    toldFailed("The plan was not started again", reason(error));
+    return null;
+  }
 }
 
 function named(runs: readonly Named[], noun: string): string {
