@@ -80,3 +80,9 @@ export const WAITING_PHASES = ["waiting", "queued", "retry_wait"];
 export function isEnded(run: { outcome: unknown }): boolean {
   return run.outcome !== null;
 }
+
+/** Of attempts not all are retries: after a limit of a provider or a restart it goes on without using one. */
+export function retriesOf({ attemptsMax, retriesUsed }: { attemptsMax: number; retriesUsed: number }): string {
+  const most = Math.max(attemptsMax - 1, retriesUsed);
+  return most === 0 ? "none" : `${retriesUsed} of ${most} used`;
+}
