@@ -40,7 +40,7 @@ PROMISED: Final = (
 )  # fmt: skip
 WHEEL_BYTES_MAX: Final = 1_900_000
 """Without the page."""
-PAGE_BYTES_MAX: Final = 250_000
+PAGE_BYTES_MAX: Final = 210_000
 """Of its compressed files, which is what browsers load and a wheel carries."""
 PAGE: Final = "subagents/extensions/web/static"
 BASE_DEPENDENCIES_MAX: Final = 10

@@ -80,6 +80,7 @@ def runs_and_plans(story: Story) -> tuple[View, ...]:
         View("runs", "runs"),
         View("plans", "plans"),
         View("plan", f"plans/{story.plan}"),
+        View("schedules", "schedules"),
         View("sessions", "sessions"),
         View("session", f"sessions/{RELEASE}"),
         View("inbox", "inbox"),

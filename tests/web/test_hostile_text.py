@@ -48,7 +48,7 @@ OF_A_QUESTION: Final = ("", "/messages")
 LISTS: Final = ("", "runs", "inbox", "plans", "sessions", "alerts", "cost")
 HARMED: Final = """
 () => [window.hacked ?? 0, document.querySelectorAll("main img, main script, main b.x").length,
-       document.querySelectorAll("[style]:not(.chart *)").length]
+       document.querySelectorAll("[style]").length]
 """
 WATCH: Final = """
 window.violations = [];

@@ -17,6 +17,7 @@ const RunsPage = lazy(importRuns);
 const RunPage = lazy(() => import("./pages/run"));
 const PlansPage = lazy(() => import("./pages/plans"));
 const PlanPage = lazy(() => import("./pages/plan"));
+const SchedulesPage = lazy(() => import("./pages/schedules"));
 const SessionsPage = lazy(() => import("./pages/sessions"));
 const SessionPage = lazy(() => import("./pages/session"));
 const InboxPage = lazy(() => import("./pages/inbox"));
@@ -46,6 +47,7 @@ export function App({ problem }: { problem: Problem | null }) {
             <Route path="/plans" component={PlansPage} />
             <Route path="/plans/:id">{({ id }) => <PlanPage key={id} id={id} />}</Route>
             <Route path="/trees/:id">{({ id }) => <PlanPage key={id} id={id} isTree />}</Route>
+            <Route path="/schedules" component={SchedulesPage} />
             <Route path="/sessions" component={SessionsPage} />
             <Route path="/sessions/:key">{({ key }) => <SessionPage key={key} session={key} />}</Route>
             <Route path="/inbox" component={InboxPage} />

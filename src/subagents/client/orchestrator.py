@@ -498,7 +498,9 @@ class Orchestrator:
         limit: int = 50,
         offset: int = 0,
         roots: bool = False,
-        sort: Literal["newest", "oldest", "ended", "ended_oldest"] = "newest",
+        sort: Literal[
+            "newest", "oldest", "ended", "ended_oldest", "cost", "took", "tokens"
+        ] = "newest",
         **search: Unpack[SearchKeywords],
     ) -> Sequence[RunRow]:
         """Runs of every session, newest first.
@@ -509,7 +511,8 @@ class Orchestrator:
             offset: How many are left out before.
             roots: Only those that no other run spawned, each with counts of those below it.
             sort: Which come first, by when they were spawned; ``ended`` and ``ended_oldest`` are of
-                ended runs alone, by when they ended.
+                ended runs alone, by when they ended; by ``cost``, ``took`` or ``tokens`` the newest
+                1,000 that fit, the most first.
             search: Which runs: by label, phase, outcome, agent, session, directory, tags, time,
                 model or text; see ``SearchKeywords``.
 

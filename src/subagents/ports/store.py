@@ -173,6 +173,8 @@ class RunFilter(Value, frozen=True):
     """Only the steps of these plans."""
     plans: bool = False
     """Only the first step of each plan."""
+    folded: bool = False
+    """Of a plan only its first step."""
     below: RunId | None = None
     """This run and all its descendants."""
     phases: tuple[Phase, ...] | None = None
@@ -400,8 +402,13 @@ class Store(Database, Protocol):
     def these(self, run_ids: Sequence[RunId]) -> Sequence[Run]:
         """Those of these runs that are there, in no order; what is set aside is left out."""
 
-    def below(self, run_ids: Sequence[RunId], *, most: int) -> Sequence[Below]:
-        """What is below each of these runs, in numbers; at most so many runs are visited."""
+    def below(
+        self, run_ids: Sequence[RunId], *, most: int, plans: Sequence[RunId] = ()
+    ) -> Sequence[Below]:
+        """What is below each of these runs, in numbers; at most so many runs are visited.
+
+        The other steps of a plan are below its first, where that is among ``plans``, too.
+        """
 
     def find(self, prefix: str) -> Sequence[RunId]:
         """Ids that start with ``prefix``, at most 10."""

@@ -300,12 +300,12 @@ class RowStore(ABC):
         """See ``ports.Store.these``."""
         return self._runs(self._sql["select_these"], (json_list(run_ids), 0)) if run_ids else ()
 
-    def below(self, run_ids: Sequence[RunId], *, most: int) -> Sequence[Below]:
+    def below(
+        self, run_ids: Sequence[RunId], *, most: int, plans: Sequence[RunId] = ()
+    ) -> Sequence[Below]:
         """See ``ports.Store.below``."""
-        far = len(run_ids) + most
-        found = (
-            self._all("count_below", {"roots": json_list(run_ids), "far": far}) if run_ids else ()
-        )
+        asked = {"roots": json_list(run_ids), "plans": json_list(plans), "far": len(run_ids) + most}
+        found = self._all("count_below", asked) if run_ids else ()
         return [
             Below(
                 root=RunId(str(root)),

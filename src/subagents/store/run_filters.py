@@ -13,7 +13,7 @@ from subagents.ports import RunFilter
 
 MOVING: Final = ("phases", "outcomes", "states", "active_since_ms", "ended_after_ms", "by_end")
 """Fields that only the rows of runs that are over answer correctly (``open_runs``)."""
-_OFF: Final = {"tags": (), "top": False, "plans": False, "by_end": False}
+_OFF: Final = {"tags": (), "top": False, "plans": False, "folded": False, "by_end": False}
 _encode: Final = msgspec.json.Encoder().encode
 
 

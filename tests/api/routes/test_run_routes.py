@@ -360,3 +360,55 @@ def test_a_list_is_paged_by_when_its_runs_ended_and_leaves_out_what_has_not(tmp_
         assert (status, refused["details"]["field"]) == (422, "sort")
 
     play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:list:sort")
+def test_the_costliest_come_first_of_all_that_fit_and_what_is_not_known_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "COUNTED_MAX", 5)
+    used = [(5, 0.25), (300, 0.5), None, (20, 4.0), (0, 0.0)]
+
+    async def scenario(home: Home) -> None:
+        made = [(await home.spawn("shell", task="true", label="too-old"))["runId"]]
+        for label, spent in enumerate(used):
+            tokens, usd = spent or (0, 0)
+            line = f'{{"subagents":"usage","tokensIn":{tokens},"tokensOut":0,"costUsd":{usd}}}'
+            task = "true" if spent is None else f"echo '{line}'"
+            made.append((await home.spawn("shell", task=task, label=str(label)))["runId"])
+        await home.wait(*made)
+
+        async def labels(query: str) -> list[str]:
+            page = await home.ok("GET", f"/v1/runs?{query}")
+            assert (page["total"], page["totalIsBound"], page["nextCursor"]) == (5, True, None)
+            return [row["label"] for row in page["runs"]]
+
+        assert await labels("sort=cost") == ["3", "1", "0", "4", "2"]
+        assert await labels("sort=tokens&limit=2&offset=1") == ["3", "0"]
+        rows = (await home.ok("GET", "/v1/runs?sort=took"))["runs"]
+        took = [row["tookMs"] for row in rows]
+        assert (took, len(took)) == (sorted(took, reverse=True), 5)
+        status, refused = await home.call("GET", "/v1/runs?sort=cost&cursor=1.r-1")
+        assert (status, refused["details"]["field"]) == (422, "cursor")
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("http:list:folded")
+def test_a_plan_is_folded_to_its_first_step_with_counts_of_the_others(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        specs = [{"task": "t", "agentId": agent} for agent in ("quick", "bad", "quick", "hang")]
+        body = {"specs": specs, "name": "p", "cwd": str(tmp_path)}
+        plan = await home.ok("POST", "/v1/plans", body)
+        ids = [each["runId"] for each in plan["receipts"]]
+        alone = (await home.spawn())["runId"]
+        await home.wait(*ids[:3], alone)
+        await home.until_phase(ids[3], "running")
+        rows = (await home.ok("GET", "/v1/runs?roots=1&folded=1"))["runs"]
+
+        assert [row["runId"] for row in rows] == [alone, plan["planId"]]
+        states = {"error": 1, "ok": 1, "running": 1}
+        assert rows[1]["below"] == {"runs": 3, "states": states, "isBound": False}
+        assert rows[0]["below"] is None
+
+    play(tmp_path, scenario)

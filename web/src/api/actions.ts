@@ -1,7 +1,7 @@
 // What somebody can do with a run. Each one says at once that it is under way, and what came of it.
 import { get, post, Problem, remove, runPath } from "./client";
 import { role } from "./login";
-import type { Message, RunRow, RunStatus, SpawnReceipt, WorkerRequest } from "./types";
+import type { Message, PlanReceipt, RunRow, RunStatus, SpawnReceipt, WorkerRequest } from "./types";
 import { touched } from "../live/live";
 import { Store } from "../live/store";
 import { GRACE_MS, toldDone, toldFailed, toldPlanned } from "../live/toasts";
@@ -24,20 +24,36 @@ function mayAct(): boolean {
   return false;
 }
 
-/** Do it, with a word in the row until it is done; true = it was. */
-async function doing(run: Named, word: string, act: () => Promise<unknown>): Promise<boolean> {
-  if (!mayAct()) return false;
-  mark(run.runId, `${word} …`);
-  try {
-    await act();
-    touched(run.runId);
-    return true;
-  } catch (error) {
-    toldFailed(`${plain(run.label)}: ${word} did not work`, reason(error));
-    return false;
-  } finally {
-    mark(run.runId, null);
+const AT_ONCE = 4;
+
+/** Do it with all of them, a few at a time, with a word in the row until it is done; those with which it was. */
+async function doingAll<R extends Named>(runs: readonly R[], word: string, act: (run: R) => Promise<unknown>): Promise<R[]> {
+  if (!mayAct()) return [];
+  const [left, done, failures]: [R[], R[], string[]] = [[...runs], [], []];
+  const work = async () => {
+    for (let run = left.shift(); run !== undefined; run = left.shift()) {
+      mark(run.runId, `${word} …`);
+      try {
+        await act(run);
+        touched(run.runId);
+        done.push(run);
+      } catch (error) {
+        failures.push(reason(error));
+      } finally {
+        mark(run.runId, null);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  if (failures.length > 0) {
+    const of = runs.length === 1 ? named(runs, "run") : `${failures.length} of ${counted(runs.length, "run")}`;
+    toldFailed(`${of}: ${word} did not work`, failures[0] ?? null);
   }
+  return done;
+}
+
+async function doing(run: Named, word: string, act: () => Promise<unknown>): Promise<boolean> {
+  return (await doingAll([run], word, act)).length > 0;
 }
 
 export function reason(error: unknown): string {
@@ -63,10 +79,13 @@ export function keep(run: Named): Promise<boolean> {
   return doing(run, "keeping", () => remove(runPath(run.runId, "cancel")));
 }
 
-/** All of them, and all below them. */
-export async function cancelAll(runs: readonly Named[]): Promise<void> {
-  await Promise.all(runs.map((run) => doing(run, "cancelling", () => post(runPath(run.runId, "cancel"), { after: GRACE }))));
-  toldPlanned(`${counted(runs.length, "run")} and all below them will be cancelled in 5 s`, "Keep them", () => void Promise.all(runs.map(keep)));
+/** All of them, and all below them: later where they are many, for as long as asking for it takes. */
+export function cancelAll(runs: readonly Named[]): void {
+  if (!mayAct()) return;
+  const seconds = GRACE_MS / 1000 + Math.ceil(runs.length / 50);
+  const planned = doingAll(runs, "cancelling", (run) => post(runPath(run.runId, "cancel"), { after: `${seconds}s` }));
+  const keepAll = async () => void (await doingAll(await planned, "keeping", (run) => remove(runPath(run.runId, "cancel"))));
+  toldPlanned(`${named(runs, "run")} and all below will be cancelled in ${seconds} s`, "Keep them", () => void keepAll(), seconds * 1000);
 }
 
 async function activeBelow(runId: string): Promise<number> {
@@ -93,30 +112,42 @@ export function resume(run: Named): Promise<boolean> {
   return doing(run, "resuming", () => post<RunRow>(runPath(run.runId, "resume")));
 }
 
-/** Start it again from its stored parameters. */
-export async function retry(run: Named): Promise<string | null> {
-  let started: SpawnReceipt | null = null;
-  const isDone = await doing(run, "retrying", async () => {
-    started = await post<SpawnReceipt>(runPath(run.runId, "retry"));
+/** Start them again from their stored parameters; the ids of the new ones. */
+export async function retry(runs: readonly Named[]): Promise<string[]> {
+  const started: string[] = [];
+  await doingAll(runs, "retrying", async (run) => {
+    const { runId } = await post<SpawnReceipt>(runPath(run.runId, "retry"));
+    touched(runId);
+    started.push(runId);
   });
-  if (!isDone || started === null) return null;
-  const { runId } = started as SpawnReceipt;
-  touched(runId);
-  toldDone(`${plain(run.label)} was started again as ${runId}`);
-  return runId;
+  if (started.length > 0) toldDone(runs.length === 1 ? `${named(runs, "run")} was started again as ${started[0]}` : `${counted(started.length, "run was", "runs were")} started again`);
+  return started;
 }
 
 /** Start them again in five seconds: a key that is pressed by mistake spends nothing. Only this page
  * knows of it, so nothing is started when it is closed before.
  */
 export function retrySoon(runs: readonly Named[], then: (runId: string) => void = () => {}): void {
+  soon(named(runs, "run"), async () => (await retry(runs)).forEach(then));
+}
+
+export function soon(what: string, start: () => Promise<unknown>): void {
   if (!mayAct()) return;
-  const begin = async (run: Named) => {
-    const started = await retry(run);
-    if (started !== null) then(started);
-  };
-  const timer = setTimeout(() => void Promise.all(runs.map(begin)), GRACE_MS);
-  toldPlanned(`${named(runs, "run")} will be started again in 5 s`, "Leave it", () => clearTimeout(timer));
+  const timer = setTimeout(() => void start(), GRACE_MS);
+  toldPlanned(`${what} will be started again in 5 s`, "Leave it", () => clearTimeout(timer));
+}
+
+/** Start the failed steps of a plan again, and those that waited for them; the plan that they are of. */
+export async function retryPlan(id: string): Promise<string | null> {
+  if (!mayAct()) return null;
+  try {
+    const found = await post<PlanReceipt>(`/v1/plans/${encodeURIComponent(id)}/retry`);
+    toldDone(`Started ${counted(found.receipts.length, "run")} again`);
+    return found.planId;
+  } catch (error) {
+    toldFailed("The plan was not started again", reason(error));
+    return null;
+  }
 }
 
 function named(runs: readonly Named[], noun: string): string {
@@ -129,14 +160,9 @@ export function redeliver(run: Named): Promise<boolean> {
 
 /** Mark how they ended as read; who asked for them gets their results anyway. */
 export async function markRead(runs: readonly Named[]): Promise<void> {
-  const done = await Promise.all(runs.map((run) => doing(run, "marking as read", () => post(runPath(run.runId, "dismiss")))));
-  const marked = runs.filter((_, at) => done[at]);
-  if (marked.length === 0) return;
-  toldDone(`Marked ${named(marked, "result")} as read`, () => void Promise.all(marked.map(markUnread)));
-}
-
-function markUnread(run: Named): Promise<boolean> {
-  return doing(run, "marking as unread", () => remove(runPath(run.runId, "dismiss")));
+  const marked = await doingAll(runs, "marking as read", (run) => post(runPath(run.runId, "dismiss")));
+  const undo = () => void doingAll(marked, "marking as unread", (run) => remove(runPath(run.runId, "dismiss")));
+  if (marked.length > 0) toldDone(`Marked ${named(marked, "result")} as read`, undo);
 }
 
 /** Take a message in the name of the session that it is for, which does not get it then. */

@@ -66,7 +66,7 @@ export const useOlderRuns = () =>
     getNextPageParam: (page) => page.nextCursor,
   });
 export const usePlans = () => useList<api.PlanPage>("/v1/plans", { limit: 100 });
-export const usePlan = (sel: string) => useList<api.PlanDetail>(`/v1/plans/${encodeURIComponent(sel)}`);
+export const useSchedules = () => useList<api.SchedulePage>("/v1/schedules");
 export const useInbox = (all: boolean) => useList<api.Inbox, api.InboxQuery>("/v1/inbox", { all, limit: 500 });
 export const useTrackRecords = (by: string, days: number) =>
   useList<api.TrackRecords, api.StatsQuery>("/v1/agents/stats", { by, days });

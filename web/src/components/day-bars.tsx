@@ -1,36 +1,46 @@
 // Dollars by day as bars, with the number of attempts below that nobody told the cost of.
-import { useEffect, useRef } from "react";
-import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
-import { preferences } from "../live/preferences";
-import { useStore } from "../live/store";
 import { counted, dollars } from "../text/amounts";
 
 type Day = { at: string; usd: number | null; unknown: number };
 
 const HEIGHT = 180;
-const AXIS_PX = 56;
-/** Room for a day below its bar. */
-const LABEL_PX = 22;
+const TOP = 14;
+const GROUND = 156;
+/** So many days have their number below them, at most. */
+const LABELS_MAX = 15;
 
 export function DayBars({ days }: { days: readonly Day[] }) {
-  const box = useRef<HTMLDivElement>(null);
-  const { theme } = useStore(preferences);
-  useEffect(() => {
-    const place = box.current;
-    if (place === null) return undefined;
-    const chart = new uPlot(optionsFor(place, days), [days.map((_, at) => at), days.map((each) => each.usd)], place);
-    const watcher = new ResizeObserver(() => chart.setSize({ width: place.clientWidth, height: HEIGHT }));
-    watcher.observe(place);
-    return () => {
-      watcher.disconnect();
-      chart.destroy();
-    };
-  }, [days, theme]);
+  const most = Math.max(0.01, ...days.map((each) => each.usd ?? 0));
   const unknown = days.filter((each) => each.unknown > 0);
+  const every = Math.ceil(days.length / LABELS_MAX);
+  const wide = 100 / days.length;
+  const at = (part: number) => GROUND - part * (GROUND - TOP);
   return (
     <div className="body">
-      <div ref={box} className="chart" role="img" aria-label={wordsOf(days)} />
+      <div className="daybars" role="img" aria-label={wordsOf(days)}>
+        <svg width="100%" height={HEIGHT}>
+          {[0, 0.5, 1].map((part) => (
+            <text key={part} x="100%" y={at(part) + 4} textAnchor="end">
+              {dollars(most * part)}
+            </text>
+          ))}
+        </svg>
+        <svg width="100%" height={HEIGHT}>
+          {[0, 0.5, 1].map((part) => (
+            <line key={part} x1="0" x2="100%" y1={at(part)} y2={at(part)} className="grid" />
+          ))}
+          {days.map(({ at: day, usd }, place) => (
+            <g key={day}>
+              <rect className="seg work" x={`${(place + 0.2) * wide}%`} width={`${wide * 0.6}%`} y={at((usd ?? 0) / most)} height={GROUND - at((usd ?? 0) / most)} />
+              {(days.length - 1 - place) % every === 0 && (
+                <text x={`${(place + 0.5) * wide}%`} y={HEIGHT - 6} textAnchor="middle">
+                  {dayOf(day)}
+                </text>
+              )}
+            </g>
+          ))}
+        </svg>
+      </div>
       {unknown.length > 0 && (
         <p className="note">
           Not reported: {unknown.map((each) => `${dayOf(each.at)}: ${each.unknown}`).join(", ")}. The bars of these days are too low by an
@@ -39,41 +49,6 @@ export function DayBars({ days }: { days: readonly Day[] }) {
       )}
     </div>
   );
-}
-
-function optionsFor(place: HTMLElement, days: readonly Day[]): uPlot.Options {
-  // A canvas knows no custom properties; what they are now is read here.
-  const style = getComputedStyle(place);
-  const color = (name: string) => {
-    const probe = document.createElement("i");
-    probe.className = name;
-    place.append(probe);
-    const found = getComputedStyle(probe).color;
-    probe.remove();
-    return found;
-  };
-  const axis = { stroke: color("probe-ink"), grid: { stroke: color("probe-line"), width: 1 }, ticks: { show: false }, font: `12px ${style.fontFamily}` };
-  const every = Math.ceil((days.length * LABEL_PX) / Math.max(place.clientWidth - AXIS_PX, 1));
-  return {
-    width: place.clientWidth,
-    height: HEIGHT,
-    legend: { show: false },
-    cursor: { show: false },
-    scales: { x: { time: false, range: [-0.6, days.length - 0.4] }, y: { range: (_, __, most) => [0, Math.max(most ?? 0, 0.01) * 1.1] } },
-    axes: [
-      { ...axis, grid: { show: false }, splits: days.map((_, at) => at).filter((at) => (days.length - 1 - at) % every === 0), values: (_, at) => at.map((each) => dayOf(days[each]?.at ?? "")) },
-      { ...axis, size: AXIS_PX, values: (_, at) => at.map((each) => dollars(each)) },
-    ],
-    series: [
-      {},
-      {
-        fill: color("probe-bar"),
-        width: 0,
-        points: { show: false },
-        ...(uPlot.paths.bars === undefined ? {} : { paths: uPlot.paths.bars({ size: [0.6, 60] }) }),
-      },
-    ],
-  };
 }
 
 function dayOf(at: string): string {

@@ -26,6 +26,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["Space", "peek"],
       ["y", "copy its id"],
       ["v", "choose a row"],
+      ["V", "choose all that fit"],
       ["x", "mark as read"],
       ["r", "retry"],
       ["⌫", "cancel"],

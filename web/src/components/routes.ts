@@ -3,6 +3,7 @@ export const PAGES = [
   { path: "/", name: "Now", key: "n" },
   { path: "/runs", name: "Runs", key: "r" },
   { path: "/plans", name: "Plans", key: "p" },
+  { path: "/schedules", name: "Schedules", key: "d" },
   { path: "/sessions", name: "Sessions", key: "s" },
   { path: "/inbox", name: "Inbox", key: "i" },
   { path: "/agents", name: "Agents", key: "a" },

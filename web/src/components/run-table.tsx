@@ -3,6 +3,7 @@ import { Link, useLocation } from "wouter";
 import { cancel, markRead, retrySoon } from "../api/actions";
 import type { RunRow } from "../api/types";
 import { plain } from "../text/marks";
+import { countedStates, inWords } from "../text/plan-rows";
 import { isEnded } from "../text/states";
 import { StateChip } from "./chip";
 import { Cost, Tokens } from "./cost";
@@ -17,13 +18,25 @@ import { Ago, Took } from "./when";
 const COLUMNS = ["", "state", "run", "agent", "why", "att.", "time", "took", "tokens", "cost"];
 const NUMBERS = new Set(["att.", "time", "took", "tokens", "cost"]);
 
-/** What `sort` of `/v1/runs` may be: the daemon pages by when runs were spawned, or ended. */
-export type Sort = "newest" | "oldest" | "ended" | "ended_oldest";
-const TURNED: Record<Sort, Sort> = { newest: "oldest", oldest: "newest", ended: "ended_oldest", ended_oldest: "ended" };
+/** What `sort` of `/v1/runs` may be. */
+export const SORTS = {
+  newest: "newest first",
+  oldest: "oldest first",
+  ended: "last ended first",
+  ended_oldest: "first ended first",
+  cost: "costliest first",
+  took: "longest first",
+  tokens: "most tokens first",
+};
+export type Sort = keyof typeof SORTS;
+const TURNED: Partial<Record<Sort, Sort>> = { newest: "oldest", ended: "ended_oldest", ended_oldest: "ended" };
 export const isByEnd = (sort: Sort) => sort === "ended" || sort === "ended_oldest";
 export const isOldestFirst = (sort: Sort) => sort === "oldest" || sort === "ended_oldest";
+/** By a number, which the daemon compares of the newest thousand that fit. */
+export const isRanked = (sort: Sort) => sort === "cost" || sort === "took" || sort === "tokens";
 
 export function RunTableHead({ sort, onSort }: { sort: Sort; onSort: (sort: Sort) => void }) {
+  const sortOf = (column: string) => (column === "time" && !isRanked(sort) ? sort : (column as Sort));
   return (
     <div role="rowgroup">
       <div role="row" className="runrow head" aria-rowindex={1}>
@@ -32,13 +45,17 @@ export function RunTableHead({ sort, onSort }: { sort: Sort; onSort: (sort: Sort
             key={each}
             role="columnheader"
             className={`${NUMBERS.has(each) ? "num " : ""}col-${each === "" ? "choose" : each === "time" ? "started" : each.replace(".", "")}`}
-            aria-sort={each !== "time" ? undefined : isOldestFirst(sort) ? "ascending" : "descending"}
+            aria-sort={sortOf(each) !== sort ? undefined : isOldestFirst(sort) ? "ascending" : "descending"}
           >
             {each === "" ? (
               <span className="visually-hidden">chosen</span>
             ) : each === "time" ? (
-              <button type="button" className="plain" title="turn the list" onClick={() => onSort(TURNED[sort])}>
-                {isByEnd(sort) ? "ended" : "started"} {isOldestFirst(sort) ? "↑" : "↓"}
+              <button type="button" className="plain" onClick={() => onSort(TURNED[sort] ?? "newest")}>
+                {isByEnd(sort) ? "ended" : "started"} {isRanked(sort) ? "" : isOldestFirst(sort) ? "↑" : "↓"}
+              </button>
+            ) : isRanked(each as Sort) ? (
+              <button type="button" className="plain" title={SORTS[each as Sort]} onClick={() => onSort(each as Sort)}>
+                {each} {each === sort && "↓"}
               </button>
             ) : (
               each
@@ -50,19 +67,17 @@ export function RunTableHead({ sort, onSort }: { sort: Sort; onSort: (sort: Sort
   );
 }
 
-type Props = {
+export type RowProps = {
   refOf: (element: Element | null) => void;
   index: number;
   run: RunRow;
-  level: number;
   isOpen: boolean;
   isChosen: boolean;
-  byEnd: boolean;
   onToggle: (run: RunRow) => void;
   onChoose: (run: RunRow) => void;
 };
 
-export function RunTableRow({ refOf, index, run, level, isOpen, isChosen, byEnd, onToggle, onChoose }: Props) {
+export function RunTableRow({ refOf, index, run, level, isOpen, isChosen, byEnd, onToggle, onChoose }: RowProps & { level: number; byEnd: boolean }) {
   const [, navigate] = useLocation();
   const has = run.below !== null && run.below.runs > 0;
   const open = () => navigate(runAt(run.runId));
@@ -118,7 +133,7 @@ export function RunTableRow({ refOf, index, run, level, isOpen, isChosen, byEnd,
         {run.agentId}
       </span>
       <span role="gridcell" className="col-why">
-        {run.below !== null && run.below.runs > 0 ? <span className="note">{statesOf(run.below.states)} · </span> : null}
+        {run.below !== null && run.below.runs > 0 ? <span className="note">{inWords(countedStates(run.below.states))} · </span> : null}
         <Said text={whyOf(run)} />
       </span>
       <span role="gridcell" className="col-att num">
@@ -138,11 +153,4 @@ export function RunTableRow({ refOf, index, run, level, isOpen, isChosen, byEnd,
       </span>
     </div>
   );
-}
-
-function statesOf(states: Readonly<Record<string, number>>): string {
-  return Object.entries(states)
-    .sort(([, a], [, b]) => b - a)
-    .map(([word, number]) => `${number} ${word}`)
-    .join(" · ");
 }

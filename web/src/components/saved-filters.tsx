@@ -6,7 +6,7 @@ import { useStore } from "../live/store";
 
 const BUILT_IN = [
   { name: "All", search: "" },
-  { name: "Today", search: new URLSearchParams({ q: "since:24h" }).toString() },
+  { name: "Today", search: new URLSearchParams({ time: "today" }).toString() },
   { name: "Failed", search: new URLSearchParams({ q: "state:failed", flat: "1" }).toString() },
   { name: "Active", search: new URLSearchParams({ hide: "1" }).toString() },
 ];

@@ -43,9 +43,9 @@ export function toldFailed(text: string, detail: string | null, action: Toast["a
   show({ text, kind: "failed", action, detail }, FAILED_MS);
 }
 
-/** What the daemon does in five seconds, unless somebody thinks better of it. */
-export function toldPlanned(text: string, word: string, keep: () => void): void {
-  show({ text, kind: "wait", action: { word, run: keep }, detail: null }, GRACE_MS);
+/** What the daemon does in some seconds, unless somebody thinks better of it. */
+export function toldPlanned(text: string, word: string, keep: () => void, length = GRACE_MS): void {
+  show({ text, kind: "wait", action: { word, run: keep }, detail: null }, length);
 }
 
 export function pressNewest(): void {

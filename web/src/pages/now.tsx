@@ -1,7 +1,7 @@
 // The home page: who needs somebody, what goes on, what waits and for what, what just ended.
 import { memo, useMemo, useState } from "react";
 import { Link } from "wouter";
-import { cancel, markRead, redeliver, retry, retrySoon } from "../api/actions";
+import { cancel, markRead, redeliver, retry, retryPlan, retrySoon, soon } from "../api/actions";
 import { NOW_ROWS, useAttention, useEnded, useFailed, useVersion, useWaiting, useWorking } from "../api/queries";
 import type { Attention, AttentionItem, RunPage, RunRow } from "../api/types";
 import { Act } from "../components/act";
@@ -19,7 +19,7 @@ import { Ago, Ahead } from "../components/when";
 import { counted } from "../text/amounts";
 import { plain } from "../text/marks";
 import { causesOf, type Cause } from "../text/causes";
-import { folded } from "../text/failures";
+import { byCause, type Cause as Failure } from "../text/failures";
 
 const ENDED_SHOWN = 10;
 
@@ -79,7 +79,9 @@ function NeedsYou({
   // The same answer has the same items, so that lines of failures are drawn only when one changes.
   const others = useMemo(() => attention.items.filter((each) => needsSomebody(each) && each.requestId === null), [attention.items]);
   const rows = useFailed(others.map((each) => each.runId));
-  const groups = useMemo(() => folded(others, rows), [others, rows]);
+  const causes = useMemo(() => byCause(others, rows), [others, rows]);
+  const [isOpen, setOpen] = useState(false);
+  const shown = isOpen ? causes : causes.slice(0, CAUSES_SHOWN);
   const failed = others.filter((each) => each.kind === "failed");
   if (items.length === 0) {
     return (
@@ -117,9 +119,16 @@ function NeedsYou({
       </ul>
       {others.length > 0 && (
         <ul className="box lines">
-          {groups.map((group, at) => (
-            <NeedLine key={`${group[0]?.kind}/${group[0]?.runId}`} group={group} rows={rows} isFirst={asked.length === 0 && at === 0} />
+          {shown.map((cause, at) => (
+            <NeedLine key={keyOf(cause)} cause={cause} rows={rows} isFirst={asked.length === 0 && at === 0} />
           ))}
+          {causes.length > shown.length && (
+            <li className="rest">
+              <button type="button" className="plain" onClick={() => setOpen(true)}>
+                {causes.length - shown.length} more
+              </button>
+            </li>
+          )}
         </ul>
       )}
     </section>
@@ -128,22 +137,36 @@ function NeedsYou({
 
 const NEED_WORDS: Record<string, string> = { failed: "error", blocker: "blocked" };
 
-type NeedProps = { group: readonly AttentionItem[]; rows: ReadonlyMap<string, RunRow>; isFirst: boolean };
+/** So many causes at first, and so many runs of one that is unfolded. */
+const CAUSES_SHOWN = 6;
+const MEMBERS_SHOWN = 8;
+
+/** A cause by its oldest: that one stays the same while others come. */
+const keyOf = ({ items }: Failure<AttentionItem>) => `${items.at(-1)?.kind}/${items.at(-1)?.runId}`;
+
+type NeedProps = { cause: Failure<AttentionItem>; rows: ReadonlyMap<string, RunRow>; isFirst: boolean };
 
 /** What needs somebody and is no question: failures nobody read, a delivery that was given up. */
-const NeedLine = memo(function NeedLine({ group, rows, isFirst }: NeedProps) {
-  const [item, ...others] = group as readonly [AttentionItem, ...AttentionItem[]];
+const NeedLine = memo(function NeedLine({ cause, rows, isFirst }: NeedProps) {
+  const [isOpen, setOpen] = useState(false);
+  const { items, dependants } = cause;
+  const [item, ...others] = items as readonly [AttentionItem, ...AttentionItem[]];
   const run = rows.get(item.runId);
+  // What depended on it starts again with its plan alone.
+  const plans = dependants.length > 0 ? new Set(items.map((each) => rows.get(each.runId)?.planId)) : [];
+  const [plan = null] = [...plans].length === 1 ? plans : [];
   const isFailure = item.kind === "failed";
   const isUndelivered = item.kind === "undelivered";
-  const settle = () => void markRead(group);
-  const again = () => void (isUndelivered ? redeliver(item) : Promise.all(group.map(retry)));
-  const row = useRow(`${item.kind}/${item.runId}`, isFirst, {
-    Enter: () => document.getElementById(`need-${item.runId}`)?.click(),
+  const settle = () => void markRead([...items, ...dependants]);
+  const again = () => void (isUndelivered ? redeliver(item) : plan !== null ? retryPlan(plan) : others.length > 0 ? retrySoon(items) : retry(items));
+  const unfold = () => (others.length + dependants.length > 0 ? setOpen(!isOpen) : document.getElementById(`need-${item.runId}`)?.click());
+  const row = useRow(keyOf(cause), isFirst, {
+    Enter: unfold,
     o: () => document.getElementById(`need-${item.runId}`)?.click(),
-    r: () => (isUndelivered ? again() : retrySoon(group)),
+    r: () => (isUndelivered ? again() : plan !== null ? soon(`Plan ${plain(run?.planName ?? plan)}`, () => retryPlan(plan)) : retrySoon(items)),
     x: settle,
   });
+  const more = [others.length > 0 && `${counted(others.length, "other")} like it`, dependants.length > 0 && counted(dependants.length, "depends on it", "depend on it")];
   return (
     <li className="line need" {...row}>
       {isFailure && run !== undefined ? <StateChip run={run} /> : <WordChip word={NEED_WORDS[item.kind] ?? item.kind} />}
@@ -151,10 +174,7 @@ const NeedLine = memo(function NeedLine({ group, rows, isFirst }: NeedProps) {
         <Link id={`need-${item.runId}`} href={runAt(item.runId)} className="label" tabIndex={-1}>
           <Said text={item.label} />
         </Link>
-        <span className="note">
-          {others.length > 0 && <span title={others.map((each) => plain(each.label)).join(", ")}>and {counted(others.length, "other")} like it · </span>}
-          {run?.agentId}
-        </span>
+        <span className="note">{run?.agentId}</span>
       </span>
       <span className="why">
         <Said text={item.text} />
@@ -166,7 +186,7 @@ const NeedLine = memo(function NeedLine({ group, rows, isFirst }: NeedProps) {
       <span className="cost num">{run !== undefined && <Cost run={run} />}</span>
       <span className="acts">
         <Act className="plain" onClick={again}>
-          {isUndelivered ? "Deliver again" : others.length > 0 ? `Retry ${group.length}` : "Retry"}
+          {isUndelivered ? "Deliver again" : plan !== null ? "Retry plan" : others.length > 0 ? `Retry ${items.length}` : "Retry"}
         </Act>
         {!isUndelivered && (
           <Act className="plain" title="mark as read (x)" aria-label="mark as read" onClick={settle}>
@@ -174,9 +194,41 @@ const NeedLine = memo(function NeedLine({ group, rows, isFirst }: NeedProps) {
           </Act>
         )}
       </span>
+      {others.length + dependants.length > 0 && (
+        <button type="button" className="plain unfold" tabIndex={-1} aria-expanded={isOpen} onClick={unfold}>
+          {isOpen ? "▾" : "▸"} and {more.filter(Boolean).join(", ")}
+        </button>
+      )}
+      {isOpen && <Members items={[...others, ...dependants]} />}
     </li>
   );
 });
+
+function Members({ items }: { items: readonly AttentionItem[] }) {
+  const [isWhole, setWhole] = useState(false);
+  const shown = isWhole ? items : items.slice(0, MEMBERS_SHOWN);
+  return (
+    <ul className="members">
+      {shown.map((each) => (
+        <li key={each.runId}>
+          <Link href={runAt(each.runId)}>
+            <Said text={each.label} />
+          </Link>{" "}
+          <span className="note">
+            <Ago at={each.sinceAt} />
+          </span>
+        </li>
+      ))}
+      {items.length > shown.length && (
+        <li>
+          <button type="button" className="plain" onClick={() => setWhole(true)}>
+            {items.length - shown.length} more
+          </button>
+        </li>
+      )}
+    </ul>
+  );
+}
 
 /** What the worker said, below what was found; and which plan it is of. */
 function Claimed({ run }: { run: RunRow }) {

@@ -1,10 +1,10 @@
 // A plan, or a tree of runs, as a graph; or as a table when there is too much for a graph.
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
-import { GRACE, reason } from "../api/actions";
+import { GRACE, reason, retryPlan } from "../api/actions";
 import { post, remove } from "../api/client";
 import { useGraph } from "../api/queries";
-import type { Graph, PlanReceipt } from "../api/types";
+import type { Graph } from "../api/types";
 import { Act } from "../components/act";
 import { StateChip, WordChip } from "../components/chip";
 import { Heading } from "../components/heading";
@@ -15,7 +15,7 @@ import { Said } from "../components/said";
 import { Spacer } from "../components/spacer";
 import { Answered } from "../components/states";
 import { Took } from "../components/when";
-import { toldDone, toldFailed, toldPlanned } from "../live/toasts";
+import { toldFailed, toldPlanned } from "../live/toasts";
 import { counted } from "../text/amounts";
 import { FOLD_BY_STATE, TABLE_ABOVE } from "../text/graph";
 import { plain } from "../text/marks";
@@ -89,13 +89,8 @@ function PlanActions({ graph, id }: { graph: Graph; id: string }) {
     }
   };
   const again = async () => {
-    try {
-      const found = await post<PlanReceipt>(`/v1/plans/${encodeURIComponent(id)}/retry`);
-      toldDone(`Started ${counted(found.receipts.length, "run")} again`);
-      if (found.planId !== null) navigate(planAt(found.planId));
-    } catch (error) {
-      toldFailed("The plan was not started again", reason(error));
-    }
+    const found = await retryPlan(id);
+    if (found !== null) navigate(planAt(found));
   };
   return active > 0 ? (
     <Act className="danger" onClick={() => void stop()}>

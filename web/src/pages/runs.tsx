@@ -5,22 +5,30 @@ import { useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
 import { useSearchParams } from "wouter";
 import { get } from "../api/client";
 import type { RunPage, RunRow, RunsQuery } from "../api/types";
+import { Act } from "../components/act";
 import { BulkBar } from "../components/bulk-bar";
 import { Heading } from "../components/heading";
+import { MoreRow, PlanRow } from "../components/plan-row";
 import { RowScope } from "../components/rows";
 import { useRowsInView } from "../components/rows-in-view";
-import { isByEnd, isOldestFirst, RunTableHead, RunTableRow, type Sort } from "../components/run-table";
+import { isByEnd, isOldestFirst, isRanked, RunTableHead, RunTableRow, SORTS, type Sort } from "../components/run-table";
 import { SavedFilters } from "../components/saved-filters";
 import { Spacer } from "../components/spacer";
 import { Answered, Command, Empty } from "../components/states";
+import { TimeRange } from "../components/time-range";
 import { useKeys } from "../live/keys";
 import { asked, FILTER_NAMES } from "../text/filter";
+import { isPlan } from "../text/plan-rows";
+import { boundsOf, RANGES } from "../text/time-range";
 
 const PAGE = 200;
 const ROW_PX = 34;
 const CHILDREN = 200;
+/** So many can be chosen at once; the daemon gives no more in one answer. */
+const CHOSEN_MAX = 1_000;
 
-type Shown = { run: RunRow; level: number };
+/** A run, a plan that is folded, or how many are left out of what is unfolded. */
+type Shown = { run: RunRow; level: number; kind: "run" | "plan" | "more"; words?: string };
 
 export default function RunsPage() {
   const [search, setSearch] = useSearchParams();
@@ -43,52 +51,63 @@ export default function RunsPage() {
     );
 
   const wanted = useDeferredValue(filter);
-  const query: RunsQuery = {
+  const range = search.get("time") ?? "";
+  // A state, a number or an end is each step's own.
+  const folds = !isFlat && filter === "" && !hidesEnded && !isRanked(sort) && !isByEnd(sort);
+  const fitting: RunsQuery = {
+    ...boundsOf(range, new Date()),
     ...asked(wanted),
     roots: !isFlat && !("tree" in asked(wanted)),
     ...(hidesEnded && !["state", "phase"].some((each) => each in asked(wanted)) ? { state: "waiting,working,needs_you" } : {}),
     sort,
-    limit: PAGE,
   };
+  const query: RunsQuery = { ...fitting, folded: folds, limit: PAGE };
   const pages = useInfiniteQuery({
     queryKey: ["list", "/v1/runs", query],
-    queryFn: ({ pageParam, signal }) => get<RunPage>("/v1/runs", { ...query, cursor: pageParam }, signal),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.nextCursor,
+    queryFn: ({ pageParam, signal }) => get<RunPage>("/v1/runs", { ...query, [isRanked(sort) ? "offset" : "cursor"]: pageParam }, signal),
+    initialPageParam: null as string | number | null,
+    getNextPageParam: (page) => (isRanked(sort) ? nextOffset(page) : page.nextCursor),
     placeholderData: keepPreviousData,
   });
-  const all = useMemo(() => pages.data?.pages.flatMap((page) => page.runs) ?? [], [pages.data]);
-  const [roots, fresh, showFresh] = useSteady(all, `${sort} ${wanted}`, chosen.size > 0, sort);
+  // A run that rose between two pages is on both of them.
+  const all = useMemo(() => [...new Map(pages.data?.pages.flatMap((page) => page.runs).map((run) => [run.runId, run])).values()], [pages.data]);
+  const [roots, fresh, showFresh] = useSteady(all, `${sort} ${wanted} ${range}`, chosen.size > 0, sort);
   const children = useQueries({
-    queries: [...opened].map((id) => ({
-      queryKey: ["list", "/v1/runs", { parent: id }],
-      queryFn: () => get<RunPage>("/v1/runs", { parent: id, limit: CHILDREN }),
-    })),
+    queries: [...opened].map((key) => {
+      const part: RunsQuery = key.startsWith(PLAN) ? { plan: key.slice(PLAN.length), sort: "oldest" } : { parent: key };
+      return { queryKey: ["list", "/v1/runs", part], queryFn: () => get<RunPage>("/v1/runs", { ...part, limit: CHILDREN }) };
+    }),
   });
-  const below = new Map([...opened].map((id, at) => [id, children[at]?.data?.runs ?? []]));
-  const rows: Shown[] = roots.flatMap((run) => withBelow(run, 0, below));
+  const below = new Map([...opened].map((key, at) => [key, children[at]?.data]));
+  const rows = roots.flatMap((run) => withBelow({ run, level: 0, kind: folds && isPlan(run) ? "plan" : "run" }, below));
   const first = pages.data?.pages[0];
 
   useKeys({
     "/": () => field.current?.focus(),
     h: () => put("hide", hidesEnded ? "" : "1"),
     ".": showFresh,
+    V: () => void chooseAll(),
     Escape: () => setChosen(new Map()),
   });
-  const choose = (run: RunRow) => {
-    const next = new Map(chosen);
-    if (!next.delete(run.runId)) next.set(run.runId, run);
-    setChosen(next);
+  const firstOf = async (part: RunsQuery) => (await get<RunPage>("/v1/runs", { ...part, limit: CHOSEN_MAX })).runs;
+  const choose = async ({ run, kind }: Shown) => {
+    const runs = kind === "plan" ? await firstOf({ plan: run.runId }) : [run];
+    setChosen((before) => {
+      const [next, isIn] = [new Map(before), before.has(run.runId)];
+      for (const each of runs) isIn ? next.delete(each.runId) : next.set(each.runId, each);
+      return next;
+    });
   };
-  const toggle = (run: RunRow) => {
+  const chooseAll = async () => setChosen(new Map((await firstOf(fitting)).map((run) => [run.runId, run])));
+  const toggle = (shown: Shown) => {
     const next = new Set(opened);
-    if (!next.delete(run.runId)) next.add(run.runId);
+    if (!next.delete(openedAs(shown))) next.add(openedAs(shown));
     setOpened(next);
   };
 
   return (
     <RowScope>
-      <Heading title="Runs" note={first && totalOf(first)} />
+      <Heading title="Runs" note={first && totalOf(first, sort)} />
       <SavedFilters search={search.toString()} />
       <div className="filters">
         <label className="search">
@@ -101,9 +120,13 @@ export default function RunsPage() {
             autoComplete="off"
           />
         </label>
-        <select aria-label="sorted by" value={isByEnd(sort) ? "ended" : "newest"} onChange={(event) => put("sort", event.target.value === "newest" ? "" : event.target.value)}>
-          <option value="newest">by start</option>
-          <option value="ended">by end: only ended</option>
+        <TimeRange range={range} onRange={(next) => put("time", next)} />
+        <select aria-label="sorted by" value={sort} onChange={(event) => put("sort", event.target.value === "newest" ? "" : event.target.value)}>
+          {Object.entries(SORTS).map(([name, words]) => (
+            <option key={name} value={name}>
+              {words}
+            </option>
+          ))}
         </select>
         <label className="check button">
           <input type="checkbox" checked={!isFlat} onChange={() => (filter === "" ? put("flat", isFlat ? "" : "1") : put("roots", isFlat ? "1" : ""))} /> roots only
@@ -111,8 +134,13 @@ export default function RunsPage() {
         <label className="check button">
           <input type="checkbox" checked={hidesEnded} onChange={() => put("hide", hidesEnded ? "" : "1")} /> hide ended <kbd>h</kbd>
         </label>
+        <Act disabled={rows.length === 0} onClick={() => void chooseAll()}>
+          Choose all <kbd>V</kbd>
+        </Act>
       </div>
-      {chosen.size > 0 && <BulkBar runs={[...chosen.values()]} onClear={() => setChosen(new Map())} />}
+      {chosen.size > 0 && (
+        <BulkBar runs={[...chosen.values()]} note={chosen.size === CHOSEN_MAX ? "More may fit: so many can be chosen at once." : ""} onClear={() => setChosen(new Map())} />
+      )}
       {fresh > 0 && (
         <button type="button" className="plain fresh" onClick={showFresh}>
           {fresh === 1 ? "1 new run" : `${fresh} new runs`} at the top: show <kbd>.</kbd>
@@ -121,7 +149,7 @@ export default function RunsPage() {
       <Answered query={pages}>
         {() =>
           rows.length === 0 ? (
-            <NothingFits filter={wanted} hidden={first?.hidden ?? 0} clear={() => setSearch({}, { replace: true })} />
+            <NothingFits filter={[wanted, range && (RANGES[range] ?? range)].filter(Boolean).join(", ")} hidden={first?.hidden ?? 0} clear={() => setSearch({}, { replace: true })} />
           ) : (
             <Table
               rows={rows}
@@ -141,13 +169,28 @@ export default function RunsPage() {
   );
 }
 
-function withBelow(run: RunRow, level: number, below: ReadonlyMap<string, RunRow[]>): Shown[] {
-  return [{ run, level }, ...(below.get(run.runId) ?? []).flatMap((each) => withBelow(each, level + 1, below))];
+const PLAN = "plan/";
+const openedAs = ({ run, kind }: Shown) => (kind === "plan" ? `${PLAN}${run.runId}` : run.runId);
+
+function withBelow(shown: Shown, below: ReadonlyMap<string, RunPage | undefined>): Shown[] {
+  const page = below.get(openedAs(shown));
+  if (page === undefined) return [shown];
+  const level = shown.level + 1;
+  const rows = page.runs.flatMap((run) => withBelow({ run, level, kind: "run" }, below));
+  const left = (page.total ?? 0) - page.runs.length;
+  const more: Shown = { run: shown.run, level, kind: "more", words: `${left.toLocaleString("en")}${page.totalIsBound ? " or more" : ""} more:` };
+  return [shown, ...rows, ...(left > 0 ? [more] : [])];
 }
 
-function totalOf(page: RunPage): string {
+function totalOf(page: RunPage, sort: Sort): string {
   const { total, totalIsBound, hidden } = page;
-  return `${(total ?? 0).toLocaleString("en")}${totalIsBound ? " or more" : ""} fit${hidden > 0 ? `, ${hidden} archived` : ""}`;
+  const number = (total ?? 0).toLocaleString("en");
+  const ranked = totalIsBound && isRanked(sort) ? `, compared are the newest ${number}` : "";
+  return `${number}${totalIsBound ? " or more" : ""} fit${ranked}${hidden > 0 ? `, ${hidden} archived` : ""}`;
+}
+
+function nextOffset({ offset, runs, total }: RunPage): number | null {
+  return runs.length > 0 && offset + runs.length < (total ?? 0) ? offset + runs.length : null;
 }
 
 /** Rows that stay where they are: what is new waits above until somebody wants it.
@@ -159,9 +202,13 @@ function useSteady(all: readonly RunRow[], key: string, isTouched: boolean, sort
   const [known, setKnown] = useState<{ key: string; newest: string }>({ key: "", newest: "" });
   const newest = timeOf(all[0]);
   const isHeld = !isOldestFirst(sort) && known.key === key && (isTouched || window.scrollY > 0);
+  const places = useRef<ReadonlyMap<string, number>>(new Map());
+  if (!isHeld) places.current = new Map(all.map((run, at) => [run.runId, at]));
   useEffect(() => {
     if (!isHeld && (known.key !== key || known.newest !== newest)) setKnown({ key, newest });
   }, [isHeld, key, newest, known]);
+  const place = (run: RunRow) => places.current.get(run.runId) ?? all.length;
+  if (isRanked(sort)) return [isHeld ? [...all].sort((a, b) => place(a) - place(b)) : all, 0, () => {}];
   const shown = isHeld ? all.filter((run) => timeOf(run) <= known.newest) : all;
   return [shown, all.length - shown.length, () => setKnown({ key, newest })];
 }
@@ -174,11 +221,11 @@ type TableProps = {
   chosen: ReadonlyMap<string, RunRow>;
   sort: Sort;
   onSort: (sort: Sort) => void;
-  onToggle: (run: RunRow) => void;
-  onChoose: (run: RunRow) => void;
+  onToggle: (shown: Shown) => void;
+  onChoose: (shown: Shown) => Promise<void>;
 };
 
-const keyOf = ({ run, level }: Shown) => `${run.runId}/${level}`;
+const keyOf = ({ run, level, kind }: Shown) => `${kind}/${run.runId}/${level}`;
 
 function Table({ rows, total, more, opened, chosen, sort, onSort, onToggle, onChoose }: TableProps) {
   const { box, refOf, shown, before, after } = useRowsInView<Shown, HTMLDivElement>(rows, keyOf, ROW_PX);
@@ -187,24 +234,17 @@ function Table({ rows, total, more, opened, chosen, sort, onSort, onToggle, onCh
     if (last >= rows.length - 20) more?.();
   }, [last, rows.length, more]);
   return (
-    <div className="box runs" role="treegrid" aria-label="runs" aria-rowcount={Math.max(total, rows.length) + 1}>
+    <div className={`box runs by-${sort}`} role="treegrid" aria-label="runs" aria-rowcount={Math.max(total, rows.length) + 1}>
       <RunTableHead sort={sort} onSort={onSort} />
       <div ref={box} role="rowgroup">
         <Spacer height={before} />
-        {shown.map(({ index, key, row }) => (
-          <RunTableRow
-            key={key}
-            refOf={refOf}
-            index={index}
-            run={row.run}
-            level={row.level}
-            isOpen={opened.has(row.run.runId)}
-            isChosen={chosen.has(row.run.runId)}
-            byEnd={isByEnd(sort)}
-            onToggle={onToggle}
-            onChoose={onChoose}
-          />
-        ))}
+        {shown.map(({ index, key, row }) => {
+          const { run, level, kind, words = "" } = row;
+          if (kind === "more") return <MoreRow key={key} refOf={refOf} index={index} run={run} words={words} />;
+          const [isOpen, isChosen] = [opened.has(openedAs(row)), chosen.has(run.runId)];
+          const props = { refOf, index, run, isOpen, isChosen, onToggle: () => onToggle(row), onChoose: () => void onChoose(row) };
+          return kind === "plan" ? <PlanRow key={key} {...props} /> : <RunTableRow key={key} {...props} level={level} byEnd={isByEnd(sort)} />;
+        })}
         <Spacer height={after} />
       </div>
     </div>

@@ -85,3 +85,9 @@ export function isEnded(run: { outcome: unknown }): boolean {
 export function can(run: { resolved: { [key: string]: unknown } }, ability: "steer" | "resume" | "interrupt"): boolean {
   return (run.resolved.abilities as Record<string, boolean> | undefined)?.[ability] === true;
 }
+
+/** Of attempts not all are retries: after a limit of a provider or a restart it goes on without using one. */
+export function retriesOf({ attemptsMax, retriesUsed }: { attemptsMax: number; retriesUsed: number }): string {
+  const most = Math.max(attemptsMax - 1, retriesUsed);
+  return most === 0 ? "none" : `${retriesUsed} of ${most} used`;
+}

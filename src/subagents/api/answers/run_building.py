@@ -604,6 +604,12 @@ def took_ms(run: Run, now_ms: int, _: Surroundings | None = None) -> int | None:
     return None if began_ms is None else max((run.ended_at_ms or now_ms) - began_ms, 0)
 
 
+RANKS: Final[Mapping[str, Callable[[Run, int], float | None]]] = {
+    "cost": lambda run, _: spending.spent(run).cost_usd,
+    "took": took_ms,
+    "tokens": lambda run, _: spending.spent(run).tokens,
+}
+"""What lists can be in the order of, the greatest first: as rows show it, with what is below."""
 AROUND: Final[Mapping[str, Callable[[Run, int, Surroundings | None], object]]] = {
     "why": _why,
     "budget": lambda run, now_ms, _: budgets.view(run, now_ms),

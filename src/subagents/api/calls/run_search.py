@@ -27,6 +27,10 @@ ENDED_OLDEST: Final = "ended_oldest"
 SORTS: Final = (NEWEST, OLDEST)
 END_SORTS: Final = (ENDED, ENDED_OLDEST)
 """Only of ended runs; of single runs, and of nothing that is made of several."""
+_MORE_SORTS: Final = (
+    " `ended`: only ended runs, the last end first. `cost`, `took`, `tokens`: of the newest 1,000"
+    " that fit the greatest first, what is not known last; the next page is at an `offset`."
+)
 
 STATES: Final = (*map(str, Phase), *map(str, Status), *map(str, ShownState))
 """Every word that a list shows of a run's state."""
@@ -145,6 +149,8 @@ def page_in(query: Query, where: RunFilter) -> RunFilter:
     if behind is not None and offset:
         raise UsageError("cursor and offset exclude each other", details={"field": "offset"})
     sort = query.choice("sort")
+    if behind is not None and sort not in {*SORTS, *END_SORTS}:
+        raise UsageError(f"sort={sort} has its pages at an offset", details={"field": "cursor"})
     return replace(
         where,
         limit=query.number("limit"),
@@ -159,23 +165,23 @@ def page_parameters(
     *, limit: int, limit_max: int, sorts: Sequence[str] = SORTS
 ) -> tuple[Parameter, ...]:
     """What ``page_in`` reads."""
-    ended = " `ended`: only ended runs, the last end first." if ENDED in sorts else ""
+    more = "" if ENDED not in sorts else _MORE_SORTS
     return (
         number("limit", "At most so many.", low=1, high=limit_max, default=limit),
         number("offset", "So many are left out before; for people's pages.", high=OFFSET_MAX),
         word("cursor", "The page behind: `nextCursor` of the page before, with the same filters."),
         choice(
             "sort",
-            f"Which come first, by when they were spawned.{ended}",
+            f"Which come first, by when they were spawned.{more}",
             sorts,
             default=NEWEST,
         ),
     )
 
 
-def cursor_of(found: RunsFound, *, by_end: bool = False) -> str | None:
+def cursor_of(found: RunsFound, *, by_end: bool = False, ranked: bool = False) -> str | None:
     """Where the page behind begins; None = there is none."""
-    if not found.has_more or not found.runs:
+    if ranked or not found.has_more or not found.runs:
         return None
     # By time and id, as the store sorts: two runs may have been spawned in the same millisecond.
     last = found.runs[-1]

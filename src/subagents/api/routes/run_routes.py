@@ -66,7 +66,8 @@ LIST: Final = (
     word("plan", "Only the steps of this plan: its id, a unique prefix of it, its name or last."),
     word("parent", "Only runs that this run spawned itself."),
     flag("roots", "Only runs that no other run spawned, each with counts of those below it."),
-    *page_parameters(limit=50, limit_max=1000, sorts=(*SORTS, *END_SORTS)),
+    flag("folded", "Of a plan only its first step, with counts of the other ones."),
+    *page_parameters(limit=50, limit_max=1000, sorts=(*SORTS, *END_SORTS, *run_building.RANKS)),
 )
 FOREST: Final = (*SEARCH, *page_parameters(limit=50, limit_max=200))
 RESULT_TEXT: Final = (
@@ -87,7 +88,7 @@ async def list_runs(request: Request) -> Response:
     services, caller = services_of(request), Caller.of(request)
     query = query_of(request, LIST)
     where = page_in(query, search_in(query, now_ms=services.now_ms()))
-    where = replace(where, top=query.flag("roots"))
+    where = replace(where, top=query.flag("roots"), folded=query.flag("folded"))
     if "plan" in query:
         where = replace(where, steps_of=(await plan_id_of(services, query["plan"], caller),))
     if "parent" in query:
@@ -98,13 +99,16 @@ async def list_runs(request: Request) -> Response:
     elif "parent" not in query and not caller.is_operator:
         where = replace(where, requester=services.engine.queries.inbox_of(caller.session))
     as_of = services.as_of()
-    found = await services.engine.queries.page(where)
-    now_ms, around = services.now_ms(), services.around()
+    now_ms, rank = services.now_ms(), run_building.RANKS.get(query.choice("sort"))
+    found = await services.engine.queries.page(where, rank and (lambda run: rank(run, now_ms)))
+    around = services.around()
     rows = [run_building.shown(RunRow, run, now_ms, around) for run in found.runs]
-    if where.top:
-        parents = [run.id for run in found.runs if run.children]
+    if where.top or where.folded:
+        steps = [(run, run.resolved.step) for run in found.runs if where.folded]
+        plans = [run.id for run, step in steps if step is not None and step.plan == run.id]
+        parents = [run.id for run in found.runs if run.children and run.id not in plans]
         # One count for the whole page: it is bounded for all rows together.
-        counts = await services.engine.queries.below(parents)
+        counts = await services.engine.queries.below([*parents, *plans], plans)
         rows = [
             structs.replace(row, below=run_building.below(counts, RunId(row.run_id)))
             for row in rows
@@ -115,7 +119,7 @@ async def list_runs(request: Request) -> Response:
         RunPage(
             **as_of,
             truncated=truncated_of(found),
-            next_cursor=cursor_of(found, by_end=where.by_end),
+            next_cursor=cursor_of(found, by_end=where.by_end, ranked=rank is not None),
             runs=rows,
             total=found.total.number,
             total_is_bound=found.total.is_bound,

@@ -363,7 +363,7 @@ class RunRow(RunHead, frozen=True, kw_only=True):
     retry_from: str | None = None
     """The run whose parameters it repeats."""
     below: BelowCounts | None = None
-    """The runs below it, by state; only in lists of roots, null = there are none."""
+    """The runs below it, by state; only in lists of `roots` or `folded`, null = there are none."""
 
 
 class NextTime(WireStruct, frozen=True, kw_only=True):

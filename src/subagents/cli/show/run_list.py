@@ -98,9 +98,10 @@ def list_(
     offset: Annotated[int, Parameter(help="Skip the first N.", metavar="N")] = 0,
     roots: Annotated[bool, Parameter(help="Only runs that no other run spawned.")] = False,
     sort: Annotated[
-        Literal["newest", "oldest", "ended", "ended_oldest"] | None,
+        Literal["newest", "oldest", "ended", "ended_oldest", "cost", "took", "tokens"] | None,
         Parameter(
-            help="Which come first; `ended`, `ended_oldest`: only ended runs, by when they ended."
+            help="Which come first; `ended`, `ended_oldest`: only ended runs, by when they ended;"
+            " `cost`, `took`, `tokens`: the most of the newest 1,000 that fit."
         ),
     ] = None,
     json: Json = False,

@@ -40,6 +40,8 @@ PLANS_SEARCHED_MAX: Final = 1_000
 """How many of the newest plans are searched for a name."""
 
 MaySee = Callable[[Run], Awaitable[bool]]
+Rank = Callable[[Run], float | None]
+"""By what a list is in order, the greatest first; None = not known, and last."""
 
 
 class Count(NamedTuple):
@@ -333,9 +335,19 @@ class Queries:
         """Newest first."""
         return tuple(await self._off_loop(lambda: self._store.runs(where)))
 
-    async def page(self, where: RunFilter) -> RunsFound:
-        """The runs of the filter's window, newest first, and how many there are in all."""
-        return await self._off_loop(lambda: self._page(where))
+    async def page(self, where: RunFilter, rank: Rank | None = None) -> RunsFound:
+        """The runs of the filter's window, newest first, and how many there are in all.
+
+        With a rank the window is of the newest ``COUNTED_MAX`` that fit, in its order.
+        """
+        if rank is None:
+            return await self._off_loop(lambda: self._page(where))
+        newest = replace(where, offset=0, limit=COUNTED_MAX)
+        found = await self._off_loop(lambda: self._page(newest))
+        # Sorting is stable: of equal ones the newest comes first.
+        ranked = sorted(found.runs, key=lambda run: _known(rank(run)), reverse=True)
+        end = where.offset + where.limit
+        return found._replace(runs=tuple(ranked[where.offset : end]), end=end)
 
     def _page(self, where: RunFilter) -> RunsFound:
         found, end = self._store.runs(where), where.offset + where.limit
@@ -410,9 +422,12 @@ class Queries:
             found |= {run.id: run for run in stored}
         return found
 
-    async def below(self, run_ids: Sequence[RunId]) -> Descendants:
-        """How many runs are below each of these, on all levels; those of no run are left out."""
-        rows = await self._off_loop(lambda: self._store.below(run_ids, most=BELOW_MAX))
+    async def below(self, run_ids: Sequence[RunId], plans: Sequence[RunId] = ()) -> Descendants:
+        """How many runs are below each, on all levels; as ``ports.Store.below`` has them.
+
+        Those of no run are left out.
+        """
+        rows = await self._off_loop(lambda: self._store.below(run_ids, most=BELOW_MAX, plans=plans))
         open_runs = await self.these([run_id for row in rows for run_id in row.open])
         found: dict[RunId, list[tuple[Status | Run, int]]] = {}
         for row in rows:
@@ -558,6 +573,10 @@ class Queries:
             if not is_mended:
                 found.append(replace(_unread(run, "blocker", row), is_escalation=True))
         return found
+
+
+def _known(value: float | None) -> float:
+    return -1 if value is None else value
 
 
 async def _seen(found: Sequence[Run], may_see: MaySee | None) -> list[Run]:

@@ -748,6 +748,10 @@ def the_steps_of_a_plan_are_found_by_its_id(place: StorePlace) -> None:
         expect("of both", found=ids(both), wanted=[3, 2, 1])
         expect("no plan", found=ids(RunFilter(steps_of=(runs[3].id,))), wanted=[])
         expect("all plans", found=ids(RunFilter(plans=True)), wanted=[3, 1])
+        expect("folded", found=ids(RunFilter(folded=True)), wanted=[4, 3, 1])
+        steps = [Below(runs[0].id, None, 1, (runs[1].id,))]
+        found = store.below([runs[0].id, runs[3].id], most=9, plans=[runs[0].id])
+        expect("the steps behind its first", found=list(found), wanted=steps)
         expect("they are read back", found=store.run(runs[1].id), wanted=runs[1])
 
 

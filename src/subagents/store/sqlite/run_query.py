@@ -41,6 +41,7 @@ CONDITIONS: Final[Mapping[str, str]] = {
             = 'verification_failed')""",
     "top": "requester_run IS NULL",
     "plans": "plan = run_id",
+    "folded": "(plan IS NULL OR plan = run_id)",
     "keeps_session": "keeps_session = :keeps_session",
     "since_ms": "created_at_ms >= :since_ms",
     "until_ms": "created_at_ms < :until_ms",

@@ -246,9 +246,12 @@ WHERE run_id IN (SELECT value FROM json_each(?1))
   AND run_id NOT IN (SELECT name FROM set_aside);
 
 -- name: count_below
--- By the runs of a JSON list, level after level.
+-- By the runs of a JSON list, level after level; those that are plans have their steps below them.
 WITH RECURSIVE below(root, id) AS (
   SELECT value, value FROM json_each(:roots)
+  UNION ALL
+  SELECT plan, run_id FROM run INDEXED BY run_plan
+  WHERE plan IN (SELECT value FROM json_each(:plans)) AND run_id <> plan
   UNION ALL
   SELECT below.root, child.run_id
   FROM below CROSS JOIN run AS child INDEXED BY run_parent ON child.requester_run = below.id

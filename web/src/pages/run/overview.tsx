@@ -13,7 +13,7 @@ import { Command, CopyButton } from "../../components/states";
 import { Ago, Ahead } from "../../components/when";
 import { bytes } from "../../text/amounts";
 import { plain } from "../../text/marks";
-import { isEnded } from "../../text/states";
+import { isEnded, retriesOf } from "../../text/states";
 import { Contract } from "./contract";
 import { useState } from "react";
 
@@ -225,7 +225,7 @@ function Parameters({ run }: { run: RunDetail }) {
           ["directory", <Said key="directory" text={run.directory} mono />],
           ["place", text(resolved["place"])],
           ["machine", plain(run.attempts.at(-1)?.node ?? "")],
-          ["retries", run.attemptsMax > 1 ? `${run.retriesUsed} of ${run.attemptsMax - 1} used` : "none"],
+          ["retries", retriesOf(run)],
           ["budget", run.budget?.text ?? "none"],
           ["tags", plain(run.tags.join(", "))],
           ["plan", run.planId && <Link key="plan" href={`/plans/${run.planId}`}>{run.planId}</Link>],

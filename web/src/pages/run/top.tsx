@@ -14,7 +14,7 @@ import { useDraft } from "../../live/drafts";
 import { useKeys } from "../../live/keys";
 import { counted } from "../../text/amounts";
 import { plain } from "../../text/marks";
-import { can, isEnded } from "../../text/states";
+import { can, isEnded, retriesOf } from "../../text/states";
 
 export function RunTop({ run }: { run: RunDetail }) {
   const status = useRunStatus(run.runId).data;
@@ -38,7 +38,8 @@ export function RunTop({ run }: { run: RunDetail }) {
       <ul className="numbers">
         {run.attempt > 0 && (
           <li>
-            {run.attemptsMax > 1 || run.attempt > 1 ? `attempt ${run.attempt} of at most ${Math.max(run.attemptsMax, run.attempt)}` : "attempt 1"}
+            attempt {run.attempt}
+            {retriesOf(run) !== "none" && `, retries: ${retriesOf(run)}`}
             {run.attempts.at(-1)?.pid != null && !isEnded(run) && ` (pid ${run.attempts.at(-1)?.pid})`}
           </li>
         )}
@@ -129,7 +130,7 @@ function Actions({ run }: { run: RunDetail }) {
   const whyNot = useWhyNot();
   const ended = isEnded(run);
   const again = async () => {
-    const id = await retry(run);
+    const [id = null] = await retry([run]);
     if (id !== null) navigate(runAt(id));
   };
   const togglePause = () => void (run.paused ? resume(run) : pause(run));

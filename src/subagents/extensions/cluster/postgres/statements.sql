@@ -497,9 +497,13 @@ WHERE run_id IN (SELECT json_array_elements_text($1::json))
   AND run_id NOT IN (SELECT name FROM {schema}.set_aside);
 
 -- name: count_below
--- By the runs of a JSON list, level after level; no more are made than are taken.
+-- By the runs of a JSON list, level after level; no more are made than are taken. Those that are
+-- plans have their steps below them.
 WITH RECURSIVE below (root, id) AS (
-  SELECT value COLLATE "C", value COLLATE "C" FROM json_array_elements_text(:roots::json) AS value
+  (SELECT value COLLATE "C", value COLLATE "C" FROM json_array_elements_text(:roots::json) AS value
+   UNION ALL
+   SELECT plan COLLATE "C", run_id COLLATE "C" FROM {schema}.run
+   WHERE plan IN (SELECT json_array_elements_text(:plans::json)) AND run_id <> plan)
   UNION ALL
   SELECT below.root, child.run_id
   FROM below JOIN {schema}.run AS child ON child.requester_run = below.id
