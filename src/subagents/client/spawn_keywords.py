@@ -10,7 +10,7 @@ class ForEachParameters(TypedDict, total=False):
     run: Required[str]
     """Run (id or label) whose result is the list."""
     file: str | None
-    """In its place: a file of its contract."""
+    """File of its contract with the list."""
     max_items: int
     """A longer list is refused."""
     max_parallel: int | None

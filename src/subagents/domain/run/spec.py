@@ -245,7 +245,7 @@ class ForEach(Value, frozen=True, forbid_unknown_fields=True):
     """Runs for the items of a list that another run makes."""
 
     run: Annotated[str, name("Run (id or label) whose result is the list")]
-    file: Annotated[str | None, about("In its place: a file of its contract", form="path")] = None
+    file: Annotated[str | None, about("File of its contract with the list", form="path")] = None
     max_items: Annotated[int, number("A longer list is refused", 1, BATCH_RUNS_MAX)] = 50
     max_parallel: Annotated[int | None, number("Most of them at work", 1, BATCH_RUNS_MAX)] = None
 
