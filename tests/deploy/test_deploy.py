@@ -4,7 +4,6 @@ Nothing here runs a container. ``make test-deploy`` has a linter read the Docker
 the chart, and holds its objects against the schemas of Kubernetes, by packages that hold all three.
 """
 
-import os
 import shutil
 import subprocess
 import sys
@@ -25,7 +24,6 @@ VALUES: list[dict[str, Any]] = [
         "cluster": {"labels": ["gpu", "linux"], "slots": 8},
         "secretEnv": {"ANTHROPIC_API_KEY": {"secretName": "models", "key": "anthropic"}},
         "home": {"storageClassName": "fast"},
-        "tokens": {"storageClassName": "shared"},
         "nodeSelector": {"disk": "ssd"},
         "resources": {"limits": {"memory": "2Gi"}},
     },
@@ -48,7 +46,8 @@ def test_each_node_of_the_compose_file_has_a_name_an_address_and_a_home_of_its_o
         assert environment["SUBAGENTS_DAEMON__NODE"] == node["hostname"] == name
         assert environment["SUBAGENTS_CLUSTER__URL"] == f"https://{name}:7443"
         assert f"{name}:/var/lib/subagents" in node["volumes"]
-    assert len({each["environment"]["SUBAGENTS_DAEMON__STORE"] for each in services.values()}) == 1
+    for name in ("SUBAGENTS_DAEMON__STORE", "SUBAGENTS_CLUSTER__SECRET"):
+        assert len({each["environment"][name] for each in services.values()}) == 1
 
 
 @pytest.mark.requirement("deploy:compose")
@@ -59,14 +58,6 @@ def test_the_daemon_understands_the_variables_of_the_compose_file() -> None:
     found = {layer.origin: layer.values for layer in from_environment(given, (), None)}
     assert found["SUBAGENTS_CLUSTER__LISTEN"] == {"cluster": {"listen": "0.0.0.0:7443"}}
     assert found["SUBAGENTS_DAEMON__NODE"] == {"daemon": {"node": "node1"}}
-
-
-@pytest.mark.requirement("deploy:start")
-def test_the_script_that_starts_a_node_is_a_script_of_sh() -> None:
-    done = subprocess.run(["sh", "-n", str(DEPLOY / "start-node.sh")], check=False)
-
-    assert done.returncode == 0
-    assert os.access(DEPLOY / "start-node.sh", os.X_OK)
 
 
 @pytest.mark.requirement("deploy:image")
@@ -97,10 +88,12 @@ def test_helm_renders_objects_that_kubernetes_knows(values: dict[str, Any]) -> N
     for each in objects:
         validate.validate(each, "1.30", strict=True)
     kinds = sorted(each["kind"] for each in objects)
-    assert kinds == ["PersistentVolumeClaim", "PodDisruptionBudget", "Service", "StatefulSet"]
+    assert kinds == ["PodDisruptionBudget", "Service", "StatefulSet"]
     container = next(
         each["spec"]["template"]["spec"]["containers"][0]
         for each in objects
         if each["kind"] == "StatefulSet"
     )
+    secret = next(e for e in container["env"] if e["name"] == "SUBAGENTS_CLUSTER__SECRET")
+    assert secret["valueFrom"]["secretKeyRef"] == {"name": "subagents-cluster", "key": "secret"}
     assert "drain" in container["lifecycle"]["preStop"]["exec"]["command"][-1]

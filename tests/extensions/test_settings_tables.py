@@ -23,6 +23,7 @@ CHANNEL = '[notifications.phone]\nurl = "ntfy://ntfy.example/of-somebody"\n'
 VALUES = {
     "a2a.push_urls": "['https://hooks.example/a2a']",
     "cluster.listen": "0.0.0.0:7443",
+    "cluster.secret": "of-sixteen-characters",
     "cluster.url": "https://a.example:7443",
     "cluster.objects": "s3://bucket/path",
     "cluster.temporal": "temporal.example:7233",
@@ -35,6 +36,7 @@ VALUES = {
 }
 """Of keys with a form of their own."""
 BESIDE = {
+    "SUBAGENTS_CLUSTER__SECRET": "sixteen-characters",
     "SUBAGENTS_DAEMON__STORE": "postgresql://db.example/other",
     "SUBAGENTS_NOTIFICATIONS__SOME__URL": "desktop",
     "SUBAGENTS_WORKTREES__SOME__REPOSITORY": "/srv/shop",

@@ -196,6 +196,11 @@ class SharedSqlite(SqliteStore):
         """See ``ports.SharedStore.seen_number``: nothing is under way while this is asked."""
         return self.newest_number()
 
+    has_unsigned = False
+
+    def sign_all(self) -> None:
+        """See ``ports.SharedStore.sign_all``: nobody has a secret."""
+
     def survey(self) -> Survey:
         """See ``ports.SharedStore.survey``."""
         self._require_reached()

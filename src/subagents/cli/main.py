@@ -26,7 +26,7 @@ from subagents.cli.command_table import (
 from subagents.cli.ending import reporting
 from subagents.cli.flags import WHOLE
 from subagents.errors import EXIT_OK, NotFound, UsageError
-from subagents.extension import Command
+from subagents.extension import Command, found
 from subagents.version import __version__
 
 HELP_FLAGS: Final = {"--help", "-h", WHOLE}
@@ -292,8 +292,9 @@ def _unknown(name: str, line: Sequence[str]) -> UsageError:
     from subagents.cli.parser import near  # noqa: PLC0415  the overview needs none of it
 
     word = line[0]
-    if not name and word in MEANT:
-        raise UsageError(f"there is no command {word!r}", hint=MEANT[word])
+    full = f"{name} {word}".strip()
+    if said := next((e.retired[full] for e in found().used if full in e.retired), MEANT.get(full)):
+        raise UsageError(f"there is no command {full!r}", hint=said)
     known = below(name) if name else sorted({each.name.split()[0] for each in commands()})
     return UsageError(
         f"there is no command {f'{name} ' if name else ''}{word!r}{near(word, known)}",

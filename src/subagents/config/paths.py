@@ -82,11 +82,6 @@ class Paths:
         return self.state_dir / "worktrees"
 
     @property
-    def cluster_dir(self) -> Path:
-        """What a home has from its cluster: a certificate, those that it trusts, the secret."""
-        return self.state_dir / "cluster"
-
-    @property
     def log_file(self) -> Path:
         return self.state_dir / "daemon.log"
 

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.extensions.cluster.pinned_nodes import ClusterHomes
 from tests.extensions.cluster.postgres.postgres_server import (
     PostgresPlace,
     PostgresServer,
     pooled,
     running,
 )
-from tests.extensions.cluster.trust_homes import TrustHomes
 
 
 @pytest.fixture(scope="session")
@@ -38,8 +38,8 @@ def pooled_place(postgres: PostgresServer, pooler: Path, tmp_path: Path) -> Post
 
 
 @pytest.fixture
-def homes(postgres: PostgresServer, tmp_path: Path) -> TrustHomes:
-    return TrustHomes(postgres.url(postgres.new_schema()), tmp_path)
+def homes(postgres: PostgresServer, tmp_path: Path) -> ClusterHomes:
+    return ClusterHomes(postgres.url(postgres.new_schema()), tmp_path)
 
 
 @pytest.fixture

@@ -8,13 +8,12 @@ import socket
 import ssl
 import stat
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from cryptography.hazmat.primitives.serialization import Encoding
 from tests.api.home_daemon import Document, Home, build, serving
+from tests.certificates import Authority
 from tests.free_ports import free_port
 
 from subagents.api.server.daemon import run_daemon
@@ -22,7 +21,6 @@ from subagents.config.layers import load
 from subagents.config.paths import Paths
 from subagents.config.settings import DaemonSettings
 from subagents.errors import ConfigError
-from subagents.extensions.cluster.trust.authority import Authority
 from subagents.extensions.web.tcp import operator_token, own_names
 from subagents.extensions.web.tcp_certificate import TcpCertificate
 from subagents.extensions.web.tcp_listener import bound
@@ -333,12 +331,11 @@ class Certified(NamedTuple):
 
 def certified(directory: Path, *hosts: str, authority: Authority | None = None) -> Certified:
     """A new certificate, put into the files of the one before."""
-    now = datetime.now(UTC)
-    authority = authority or Authority.new("an organisation", now)
-    pem = authority.issue_node("port", hosts, now).pem.decode()
+    authority = authority or Authority()
+    pem = authority.issued("port", *hosts).decode()
     found = Certified(directory / "ca.pem", directory / "cert.pem", directory / "key.pem")
     at = pem.index("-----BEGIN PRIVATE KEY-----")
-    found.ca.write_bytes(authority.certificate.public_bytes(Encoding.PEM))
+    found.ca.write_bytes(authority.pem)
     found.certificate.write_text(pem[:at])
     found.key.write_text(pem[at:])
     return found
@@ -399,7 +396,7 @@ def test_beyond_loopback_https_alone_is_spoken_and_a_token_is_needed_as_ever(
 
 @pytest.mark.requirement("tcp:tls")
 def test_a_certificate_that_was_renewed_is_shown_without_a_restart(tmp_path: Path) -> None:
-    authority = Authority.new("an organisation", datetime.now(UTC))
+    authority = Authority()
     found = certified(tmp_path, "127.0.0.1", authority=authority)
     used = TcpCertificate(found.certificate, found.key)
     before = shown_by(used, found)

@@ -350,3 +350,5 @@ class Cluster(WireStruct, frozen=True, kw_only=True):
     """The nodes by name, those that are alive first."""
     unowned: int = 0
     """Partitions that no node has at the moment."""
+    refused: int = 0
+    """Callers, and rows of nodes, that were refused since this node's start."""

@@ -73,7 +73,6 @@ def places(home: Paths, cwd: Path) -> list[Place]:
         Place("lastGoodConfig", home.last_good_config_file, "your configuration when last valid"),
         Place("probes", state / "probes.json", "what doctor --probe found"),
         Place("hooks", state / "hooks", "what Claude Code's hooks remember"),
-        Place("cluster", home.cluster_dir, "certificate and secret of a cluster's node"),
         Place("lock", home.lock_file, "held by the one daemon"),
         Place("cache", home.cache_dir, "can be deleted at any time"),
         Place("runtime", home.runtime_dir, "of its sockets"),

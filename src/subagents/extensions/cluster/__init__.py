@@ -2,6 +2,8 @@
 
 from subagents.extension import Command, Extension, SettingsTable
 
+RETIRED = "set daemon.store, cluster.listen and cluster.secret on each node, then: subagents serve"
+
 extension = Extension(
     name="cluster",
     settings=(
@@ -19,26 +21,6 @@ extension = Extension(
     commands={
         "Keep it running": (
             Command(
-                "cluster init",
-                "subagents.extensions.cluster.cli.membership_commands:init",
-                "Make a cluster",
-            ),
-            Command(
-                "cluster token",
-                "subagents.extensions.cluster.cli.membership_commands:token",
-                "Print a token to join by",
-            ),
-            Command(
-                "cluster join",
-                "subagents.extensions.cluster.cli.membership_commands:join",
-                "Join a cluster",
-            ),
-            Command(
-                "cluster leave",
-                "subagents.extensions.cluster.cli.membership_commands:leave",
-                "Leave the cluster",
-            ),
-            Command(
                 "cluster status",
                 "subagents.extensions.cluster.cli.node_commands:status",
                 "List the nodes",
@@ -50,6 +32,7 @@ extension = Extension(
             ),
         )
     },
+    retired={f"cluster {each}": RETIRED for each in ("init", "join", "leave", "token")},
     parents={"cluster": "Work on several machines that share a PostgreSQL database"},
     renamed={"cluster undrain": "cluster drain --undo"},
 )

@@ -31,6 +31,16 @@ NodeUrl = Annotated[
         extra={"words": "https://HOST or https://HOST:PORT", "secret": True},
     ),
 ]
+Secret = Annotated[
+    str,
+    Meta(
+        pattern=r"^\s*\S{16,1024}\s*$",
+        extra={
+            "words": "16 characters or more without a space, as of: openssl rand -base64 32",
+            "secret": True,
+        },
+    ),
+]
 Address = Annotated[str, Meta(pattern=r"^[^\s/]+:\d{1,5}$", extra={"words": "HOST:PORT"})]
 Objects = Annotated[
     str,
@@ -53,7 +63,15 @@ class ClusterSettings(Section, frozen=True):
         ListenAddress | None,
         Meta(
             description="Address and port on which other nodes reach this one, always over TLS; "
-            "unset = the daemon is alone. Needs `daemon.store`, and a home that joined."
+            "unset = the daemon is alone. Needs `daemon.store` and `secret`."
+        ),
+    ] = None
+    secret: Annotated[
+        Secret | None,
+        Meta(
+            description="The same on all nodes, which know each other by it: "
+            "`openssl rand -base64 32`. Better in `SUBAGENTS_CLUSTER__SECRET`; a file with it has "
+            "to be yours alone (`chmod 600`)."
         ),
     ] = None
     url: Annotated[
@@ -115,8 +133,17 @@ class ClusterSettings(Section, frozen=True):
 
     def inconsistency(self, settings: Settings) -> Inconsistency | None:
         """See ``Section.inconsistency``."""
-        if self.listen is None or settings.daemon.store is not None:
+        if self.listen is None:
             return None
+        if settings.daemon.store is not None:
+            if self.secret is not None:
+                return None
+            return Inconsistency(
+                "cluster.listen",
+                "cluster.listen needs cluster.secret: the nodes of a cluster know each other by it",
+                "make one with openssl rand -base64 32, and set SUBAGENTS_CLUSTER__SECRET to it on"
+                " every node",
+            )
         return Inconsistency(
             "cluster.listen",
             "cluster.listen needs daemon.store: the nodes of a cluster share a database",

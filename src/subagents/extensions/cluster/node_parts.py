@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from subagents.config.paths import Paths
@@ -23,17 +24,25 @@ from subagents.extensions.cluster.node_deadline import margin_s
 from subagents.extensions.cluster.node_keeper import NodeKeeper
 from subagents.extensions.cluster.node_ports import FreeSlots, Offers, Places, Taking
 from subagents.extensions.cluster.places.polled_places import PolledPlaces, PolledTaking
-from subagents.extensions.cluster.postgres.home_store import postgres_store
+from subagents.extensions.cluster.postgres.home_store import SIGNED, postgres_store
 from subagents.extensions.cluster.remote.attempt_host import AttemptHost
 from subagents.extensions.cluster.remote.remote_runtime import RemoteRuntimes
 from subagents.extensions.cluster.remote.remote_workplace import RemoteWorkplace
 from subagents.extensions.cluster.remote.slots import Slots
 from subagents.extensions.cluster.remote.workplace_host import WorkplaceHost
-from subagents.extensions.cluster.shared_store import Member
+from subagents.extensions.cluster.shared_store import Member, Survey
 from subagents.extensions.cluster.watchdog import Watchdog
 from subagents.installation import extra_command
 from subagents.node import NodeHost, NodeParts, node_name
 from subagents.runtimes.process.secret_values import ask
+
+if TYPE_CHECKING:  # of an extra
+    from subagents.extensions.cluster.trust.former_trust import RunSeal
+    from subagents.extensions.cluster.trust.node_trust import NodeTrust
+    from subagents.extensions.cluster.trust.signing import Signer
+
+VARIABLE: Final = "SUBAGENTS_CLUSTER__SECRET"
+OTHERS: Final = 0o077
 
 
 def member_of(settings: Settings) -> Member | None:
@@ -62,38 +71,64 @@ def watched(paths: Paths, member: Member, keeper: NodeKeeper) -> Callable[[int],
     return extend
 
 
-def cluster_of(paths: Paths, settings: Settings, store: str) -> ClusterMember:
-    """What the doors of this node have to know.
+def secret_in(paths: Paths, settings: Settings) -> bytes:
+    """The cluster's secret.
 
-    Args:
-        paths: The home.
-        settings: Of its daemon; it listens for other nodes.
-        store: The address of their database.
+    Raises:
+        ConfigError: Others can read the file with it.
+    """
+    found = settings.table(ClusterSettings).secret
+    assert found is not None  # noqa: S101  whoever listens has one, or its settings are refused
+    file = paths.config_file
+    if VARIABLE not in os.environ and file.exists() and file.stat().st_mode & OTHERS:
+        raise ConfigError(
+            f"others can read {file}, and cluster.secret is in it",
+            hint=f"chmod 600 {file}; if somebody may have read it, change the secret",
+            details={"keys": ["cluster.secret"]},
+        )
+    return found.strip().encode()
+
+
+def trust_of(
+    paths: Paths, settings: Settings, secret: bytes, survey: Callable[[], Survey]
+) -> "tuple[NodeTrust, Signer, RunSeal]":
+    """What this node proves itself by, what it signs with, and how it keeps secrets of runs.
 
     Raises:
         ConfigError: What is needed is not installed.
     """
     try:
-        from subagents.extensions.cluster.trust.node_trust import NodeTrust  # noqa: PLC0415 - an extra
-        from subagents.extensions.cluster.trust.trust_files import TrustFiles  # noqa: PLC0415
-        from subagents.extensions.cluster.trust.trust_tables import TrustTables  # noqa: PLC0415
+        from subagents.extensions.cluster.trust.former_trust import FormerTrust, RunSeal  # noqa: PLC0415 - an extra
+        from subagents.extensions.cluster.trust.node_trust import NodeTrust  # noqa: PLC0415
+        from subagents.extensions.cluster.trust.signing import Signer  # noqa: PLC0415
     except ImportError as error:
         raise ConfigError(
             f"cluster.listen is set, but {error.name} is not installed",
             hint=f"{extra_command('cluster')}, or remove cluster.listen",
             details={"keys": ["cluster.listen"]},
         ) from error
+    signer = Signer(secret, paths.state_dir / SIGNED)
+    directory = paths.state_dir / "cluster"
+    former = FormerTrust(directory, signer)
+    cluster, machine = settings.table(ClusterSettings), os.uname().nodename
+    listens = None if cluster.address is None else cluster.address[0]
+    hosts = (urlsplit(cluster.url_at(machine) or "").hostname, listens, machine)
+    trust = NodeTrust(
+        directory / "node.pem",
+        node=node_name(settings),
+        hosts=[each for each in hosts if each and each not in EVERYWHERE],
+        survey=survey,
+        former=former,
+    )
+    return trust, signer, RunSeal(secret, former, signer)
+
+
+def cluster_of(settings: Settings, trust: "NodeTrust") -> ClusterMember:
+    """What the doors of this node have to know."""
     machine = os.uname().nodename
     cluster = settings.table(ClusterSettings)
     url, address = cluster.url_at(machine), cluster.address
     assert url is not None and address is not None  # noqa: S101, PT018  it listens
-    hosts = (urlsplit(url).hostname, address[0], machine)
-    trust = NodeTrust(
-        TrustFiles(paths.cluster_dir),
-        TrustTables(store),
-        node=node_name(settings),
-        hosts=[each for each in hosts if each is not None and each not in EVERYWHERE],
-    )
     return ClusterMember(
         name=node_name(settings), address=address, url=url, trust=trust, peers=Peers(trust)
     )
@@ -117,8 +152,12 @@ def node(host: NodeHost) -> NodeParts | None:
             hint='set daemon.store = "postgresql://…", or remove cluster.listen',
             details={"keys": ["cluster.listen", "daemon.store"]},
         )
-    store = postgres_store(paths, url, member)
-    found = cluster_of(paths, settings, url)
+    trust, signer, seal = trust_of(
+        paths, settings, secret_in(paths, settings), lambda: sharing.partitions.survey
+    )
+    member = member._replace(certificate=trust.certificate)
+    store = postgres_store(paths, url, member, signer)
+    found = cluster_of(settings, trust)
     # Extras, all of these.
     from subagents.extensions.cluster.postgres.database_url import parse_url  # noqa: PLC0415
     from subagents.extensions.cluster.postgres.offers.postgres_offers import PostgresOffers  # noqa: PLC0415
@@ -184,7 +223,7 @@ def node(host: NodeHost) -> NodeParts | None:
     routes = (*attempt_routes.routes(attempts, files), *promises.routes(host.promise))
     return NodeParts(
         store=store,
-        logs=row_logs(paths, settings, url, store),
+        logs=row_logs(settings, url, store, seal.encrypt, seal.decrypt),
         sharing=sharing,
         taking=take,
         extend_work=watched(paths, member, keeper),

@@ -15,6 +15,8 @@ class Member(NamedTuple):
     labels: tuple[str, ...]
     slots: int | None
     lease_s: float
+    certificate: bytes | None = None
+    """By which other nodes know it (DER)."""
 
 
 class SeenNode(NamedTuple):
@@ -33,6 +35,9 @@ class SeenNode(NamedTuple):
     """How long its lease holds, in seconds; 0 or less = it ended so long ago."""
     is_draining: bool
     """It takes no more partitions and gives back those that it has."""
+    certificate: bytes | None = None
+    """The one that counts (DER); None = the node is over, nobody with the cluster's secret signed
+    the row, or it is of the version before."""
 
 
 class Survey(NamedTuple):
@@ -42,6 +47,8 @@ class Survey(NamedTuple):
     """The nodes by identity; those that are over only while something is still theirs."""
     owners: Mapping[int, str]
     """The identity of the node that has a partition; one that nobody has is missing."""
+    forged: int = 0
+    """Rows of nodes with a certificate that nobody signed who has the cluster's secret."""
 
 
 class SharedStore(Store, Protocol):
@@ -60,6 +67,19 @@ class SharedStore(Store, Protocol):
     @property
     def seen_number(self) -> int:
         """``newest_number`` as it was found last, by a renewal at least; asks nobody."""
+        ...
+
+    @property
+    def has_unsigned(self) -> bool:
+        """Whether rows may be there that a node of the version before wrote; see ``sign_all``."""
+        ...
+
+    def sign_all(self) -> None:
+        """Sign what is there once no such node is at work, and refuse what is not from then on.
+
+        Raises:
+            StoreUnavailable: Some may be signed; repeat it.
+        """
         ...
 
     def survey(self) -> Survey:

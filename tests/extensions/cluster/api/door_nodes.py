@@ -22,7 +22,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
-from tests.extensions.cluster.api.cluster_ca import Authority, NodeTrust
+from tests.extensions.cluster.pinned_nodes import PinnedNodes
 from tests.free_ports import free_port
 
 from subagents.api.calls.auth import CONNECTION, Caller, Connection
@@ -41,6 +41,7 @@ from subagents.extensions.cluster.api.node_listener import bound, node_config
 from subagents.extensions.cluster.api.peers import Peers
 from subagents.extensions.cluster.api.relayed_calls import RelayedCalls
 from subagents.extensions.cluster.shared_store import SeenNode, Survey
+from subagents.extensions.cluster.trust.node_trust import NodeTrust
 
 DEADLINE_S = 20.0
 TOKEN = "sa_r-of-b_1_" + 43 * "x"
@@ -112,7 +113,9 @@ class Node:
         self.member = ClusterMember(
             name=name, address=("127.0.0.1", port), url=url, trust=trust, peers=Peers(trust)
         )
-        table.nodes[self.identity] = SeenNode(self.identity, name, url, (), None, "1", 6.0, False)
+        table.nodes[self.identity] = SeenNode(
+            self.identity, name, url, (), None, "1", 6.0, False, trust.certificate
+        )
         self.table = table
         self.owners = Owners(table, self.identity)
         self.peers = self.member.peers
@@ -351,11 +354,11 @@ def play(folder: Path, scenario: Scenario) -> None:
     """Three nodes: partition 1 is a's, 2 is b's, 3 is c's, 4 is nobody's."""
 
     async def run() -> None:
-        authority, table = Authority(folder), Table()
+        pins, table = PinnedNodes(folder), Table()
         # A node that was killed comes back at its address, which nobody may be given meanwhile.
         ports = [free_port() for _ in range(3)]
         nodes = {
-            name: Node(name, table, authority.trust(name), port)
+            name: Node(name, table, pins.listed(name), port)
             for name, port in zip("abc", ports, strict=True)
         }
         table.owners = {1: "start-of-a", 2: "start-of-b", 3: "start-of-c"}

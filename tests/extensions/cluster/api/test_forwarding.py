@@ -10,13 +10,14 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from tests.extensions.cluster.api.cluster_ca import Authority
 from tests.extensions.cluster.api.door_nodes import DEADLINE_S, TOKEN, Node, Nodes, play, until
+from tests.extensions.cluster.pinned_nodes import PinnedNodes
 
 from subagents.api.calls.auth import Connection
 from subagents.api.calls.login import Login, Role
 from subagents.extensions.cluster.api import forwarding
 from subagents.extensions.cluster.api.peers import LostError, NotSentError, Peers
+from subagents.extensions.cluster.shared_store import Survey
 
 
 @pytest.mark.requirement("cluster:doors")
@@ -146,7 +147,9 @@ def test_headers_of_trust_mean_nothing_on_an_ordinary_door(tmp_path: Path) -> No
 @pytest.mark.requirement("cluster:doors")
 def test_a_foreign_certificate_is_let_in_nowhere(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
-        foreign = Peers(Authority(tmp_path, "foreign").trust("a"))
+        stranger = PinnedNodes(tmp_path).trust("a", file="stranger")
+        stranger._survey = nodes["a"].member.trust._survey
+        foreign = Peers(stranger)
         headers = [(b"x-subagents-forwarded", b"a"), (b"x-subagents-behalf", b"person")]
         with pytest.raises((NotSentError, LostError)):
             async with foreign.call(nodes["b"].member.url, "GET", b"/who/2", headers):
@@ -157,8 +160,7 @@ def test_a_foreign_certificate_is_let_in_nowhere(tmp_path: Path) -> None:
         # Nor do we talk to one that shows a foreign one.
         async with nodes["a"].peers.call(nodes["b"].member.url, "GET", b"/who/2", headers) as found:
             assert found.status == 200
-        nodes["a"].peers._trust = Authority(tmp_path, "other").trust("a")
-        await nodes["a"].peers.close()
+        nodes["a"].member.trust._survey = lambda: Survey({}, {})
         with pytest.raises((NotSentError, LostError)):
             async with nodes["a"].peers.call(nodes["b"].member.url, "GET", b"/who/2", headers):
                 pass

@@ -21,6 +21,7 @@ from typing import Any, Final, TypeVar
 import psycopg
 from tests.e2e.live_home import LiveHome, until
 from tests.extensions.cluster.nodes.cuttable_line import CuttableLine, is_of
+from tests.extensions.cluster.pinned_nodes import SECRET
 from tests.extensions.cluster.places.temporal_server import TemporalServer
 from tests.extensions.cluster.postgres.postgres_server import PostgresPlace, PostgresServer
 from tests.free_ports import free_port
@@ -227,7 +228,7 @@ class ClusterRig:
             self.root / name,
             config=config + self._agents,
             grace_s=0.5,
-            env=env,
+            env={**env, "SUBAGENTS_CLUSTER__SECRET": SECRET},
             descriptors=None,
             place=place,
             module=self._module,
@@ -246,12 +247,8 @@ class ClusterRig:
     # -- life --------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Make a cluster, let all of them join and start, and wait until each has its share."""
-        first, *others = self.nodes
-        first.command("cluster", "init")
-        first.start()
-        for node in others:
-            node.command("cluster", "join", first.command("cluster", "token"))
+        """Start all of them, and wait until each has its share."""
+        for node in self.nodes:
             node.start()
         self.until_divided()
 

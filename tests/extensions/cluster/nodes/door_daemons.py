@@ -3,13 +3,12 @@
 import asyncio
 import contextlib
 import json
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from tests.api.home_daemon import DEADLINE_S, Home, UnixConnection, until
 from tests.extensions.cluster.engine.engine_cluster import owned_by
-from tests.extensions.cluster.trust_homes import TrustHomes
+from tests.extensions.cluster.pinned_nodes import SECRET, ClusterHomes
 from tests.free_ports import free_port
 
 from subagents.api.server.daemon import serve_until_stopped
@@ -18,8 +17,6 @@ from subagents.config.paths import Paths
 from subagents.domain.cluster.partitioning import partition_of
 from subagents.domain.run.values import SessionKey
 from subagents.engine.engine import Engine
-from subagents.extensions.cluster.trust.cluster_membership import make_cluster
-from subagents.extensions.cluster.trust.trust_files import TrustFiles
 from subagents.wiring import build_node, config_loader, services_of
 
 ENOUGH = 24
@@ -31,6 +28,7 @@ store = "{store}"
 
 [cluster]
 listen = "127.0.0.1:{port}"
+secret = "{secret}"
 lease_seconds = 5
 
 [agents.defaults.subagents]
@@ -139,20 +137,19 @@ async def eventually(is_so: Callable[[], Awaitable[object]]) -> None:
             await asyncio.sleep(0.05)
 
 
-def paths_of(homes: TrustHomes, name: str) -> Paths:
+def paths_of(homes: ClusterHomes, name: str) -> Paths:
     paths = Paths.resolve({"SUBAGENTS_HOME": str(homes.root / name)})
     paths.ensure()
     return paths
 
 
 @contextlib.asynccontextmanager
-async def cluster(homes: TrustHomes, *names: str) -> AsyncIterator[Sequence[DoorDaemon]]:
+async def cluster(homes: ClusterHomes, *names: str) -> AsyncIterator[Sequence[DoorDaemon]]:
     """Daemons of those names, each with some of the partitions."""
-    make_cluster(TrustFiles(paths_of(homes, names[0]).cluster_dir), homes.tables)
     nodes = []
     async with contextlib.AsyncExitStack() as stack:
         for name in names:
-            made = await stack.enter_async_context(node(homes, name, of=names[0]))
+            made = await stack.enter_async_context(node(homes, name))
             nodes.append(made)
         async with asyncio.timeout(DEADLINE_S):
             await until(lambda: _is_divided(nodes))
@@ -166,12 +163,13 @@ def _is_divided(nodes: Sequence[DoorDaemon]) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def node(homes: TrustHomes, name: str, *, of: str) -> AsyncIterator[DoorDaemon]:
+async def node(homes: ClusterHomes, name: str) -> AsyncIterator[DoorDaemon]:
     paths, port = paths_of(homes, name), free_port()
     paths.config_file.parent.mkdir(parents=True, exist_ok=True)
-    paths.config_file.write_text(CONFIG.format(name=name, store=homes.url, port=port))
-    if name != of:
-        _share(paths_of(homes, of), paths)
+    paths.config_file.write_text(
+        CONFIG.format(name=name, store=homes.url, port=port, secret=SECRET)
+    )
+    paths.config_file.chmod(0o600)
     environ: dict[str, str] = {}
     config = load(None, environ, paths=paths, overrides={})
     loader = config_loader(paths, environ, {})
@@ -193,10 +191,3 @@ async def node(homes: TrustHomes, name: str, *, of: str) -> AsyncIterator[DoorDa
             await serving
         for threads in made.threads:
             threads.close()
-
-
-def _share(made: Paths, joining: Paths) -> None:
-    """What joining brings, without the call for it."""
-    joining.cluster_dir.mkdir(parents=True, exist_ok=True)
-    for file in made.cluster_dir.iterdir():
-        shutil.copy2(file, joining.cluster_dir / file.name)

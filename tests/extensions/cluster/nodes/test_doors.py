@@ -9,13 +9,13 @@ import pytest
 from tests.api.home_daemon import DEADLINE_S, until
 from tests.extensions.cluster.engine.engine_cluster import owned_by
 from tests.extensions.cluster.nodes.door_daemons import DoorDaemon, cluster, eventually
-from tests.extensions.cluster.trust_homes import TrustHomes
+from tests.extensions.cluster.pinned_nodes import ClusterHomes
 
 from subagents.domain.cluster.partitioning import PARTITIONS
 
 
 @pytest.mark.requirement("cluster:doors")
-def test_a_run_that_one_node_decides_about_is_had_through_any(homes: TrustHomes) -> None:
+def test_a_run_that_one_node_decides_about_is_had_through_any(homes: ClusterHomes) -> None:
     async def scenario() -> None:
         async with cluster(homes, "a", "b", "c") as nodes:
             for owner in nodes:
@@ -44,7 +44,7 @@ def test_a_run_that_one_node_decides_about_is_had_through_any(homes: TrustHomes)
 
 
 @pytest.mark.requirement("cluster:doors", "performance:stats")
-def test_every_node_says_what_the_attempts_of_all_came_to(homes: TrustHomes) -> None:
+def test_every_node_says_what_the_attempts_of_all_came_to(homes: ClusterHomes) -> None:
     async def scenario() -> None:
         async with cluster(homes, "a", "b") as nodes:
             for number, asked in enumerate([*nodes, *nodes], 1):
@@ -68,7 +68,7 @@ def test_every_node_says_what_the_attempts_of_all_came_to(homes: TrustHomes) -> 
 
 
 @pytest.mark.requirement("cluster:doors")
-def test_an_open_run_is_shown_steered_and_cancelled_through_any_node(homes: TrustHomes) -> None:
+def test_an_open_run_is_shown_steered_and_cancelled_through_any_node(homes: ClusterHomes) -> None:
     async def scenario() -> None:
         async with cluster(homes, "a", "b") as (a, b):
             session = b.session()
@@ -95,7 +95,7 @@ def test_an_open_run_is_shown_steered_and_cancelled_through_any_node(homes: Trus
 
 
 @pytest.mark.requirement("cluster:doors")
-def test_agents_use_their_tools_over_mcp_at_any_node(homes: TrustHomes) -> None:
+def test_agents_use_their_tools_over_mcp_at_any_node(homes: ClusterHomes) -> None:
     async def scenario() -> None:
         async with cluster(homes, "a", "b") as (a, b):
             session = b.session()
@@ -127,7 +127,7 @@ def test_agents_use_their_tools_over_mcp_at_any_node(homes: TrustHomes) -> None:
 
 
 @pytest.mark.requirement("cluster:doors")
-def test_a_key_stands_for_one_run_whichever_node_it_is_told_to(homes: TrustHomes) -> None:
+def test_a_key_stands_for_one_run_whichever_node_it_is_told_to(homes: ClusterHomes) -> None:
     async def scenario() -> None:
         async with cluster(homes, "a", "b") as (a, b):
             session = b.session()
@@ -148,7 +148,7 @@ def test_a_key_stands_for_one_run_whichever_node_it_is_told_to(homes: TrustHomes
 
 
 @pytest.mark.requirement("cluster:doors")
-def test_who_follows_at_one_node_hears_of_the_runs_of_all(homes: TrustHomes) -> None:
+def test_who_follows_at_one_node_hears_of_the_runs_of_all(homes: ClusterHomes) -> None:
     async def scenario() -> None:
         async with cluster(homes, "a", "b") as (a, b):
             reader, writer = await asyncio.open_unix_connection(a.home.services.paths.socket)
@@ -173,7 +173,7 @@ def test_who_follows_at_one_node_hears_of_the_runs_of_all(homes: TrustHomes) -> 
 
 
 @pytest.mark.requirement("cluster:doors")
-def test_a_node_shows_the_cluster_and_gives_its_partitions_away(homes: TrustHomes) -> None:
+def test_a_node_shows_the_cluster_and_gives_its_partitions_away(homes: ClusterHomes) -> None:
     async def scenario() -> None:
         async with cluster(homes, "a", "b") as (a, b):
             for door in (a, b):
@@ -210,7 +210,7 @@ def test_a_node_shows_the_cluster_and_gives_its_partitions_away(homes: TrustHome
 @pytest.mark.requirement("cluster:doors")
 @pytest.mark.parametrize("reads", [True, False])
 def test_what_a_client_of_another_node_took_is_consumed_and_what_it_left_is_offered_again(
-    homes: TrustHomes, *, reads: bool
+    homes: ClusterHomes, *, reads: bool
 ) -> None:
     async def scenario() -> None:
         async with cluster(homes, "a", "b") as (a, b):

@@ -8,7 +8,7 @@ import pytest
 from tests.api.home_daemon import DEADLINE_S, UnixConnection, segment, until
 from tests.extensions.cluster.engine.engine_cluster import owned_by
 from tests.extensions.cluster.nodes.door_daemons import DoorDaemon, cluster, node
-from tests.extensions.cluster.trust_homes import TrustHomes
+from tests.extensions.cluster.pinned_nodes import ClusterHomes
 
 from subagents.domain.cluster.partitioning import PARTITIONS
 from subagents.domain.run.worker_output import RESULT_BYTES_MAX
@@ -60,14 +60,14 @@ def downloaded(door: DoorDaemon, session: str, target: str, part: str = "") -> b
 
 @pytest.mark.requirement("cluster:run-files")
 def test_lines_results_files_and_variables_of_a_run_outlive_its_node(
-    homes: TrustHomes, tmp_path: Path
+    homes: ClusterHomes, tmp_path: Path
 ) -> None:
     work = tmp_path / "work"
     work.mkdir()
 
     async def scenario() -> None:
         async with cluster(homes, "a") as (a,):
-            async with node(homes, "b", of="a") as b:
+            async with node(homes, "b") as b:
                 await until(lambda: bool(owned_by(b.engine)))
                 session = b.session()
                 body = {

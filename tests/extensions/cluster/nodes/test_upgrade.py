@@ -35,7 +35,7 @@ def next_version(directory: Path) -> Path:
     assert number == 1
     file.write_text(text)
     newest = scripts()[-1][0]
-    steps = package / "store/postgres/migrations"
+    steps = package / "extensions/cluster/postgres/migrations"
     (steps / f"{newest + 1:04}_later.sql").write_text(
         f"-- {newest + 1:04} later: what only the next version writes\n--\n-- needs {newest:04}\n\n"
         "ALTER TABLE {schema}.run ADD COLUMN later text;\n"

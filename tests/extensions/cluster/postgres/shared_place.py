@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tests.extensions.cluster.pinned_nodes import SECRET
 from tests.extensions.cluster.postgres.postgres_server import PostgresPlace, PostgresServer
 
 from subagents.domain.cluster.partitioning import PARTITIONS
 from subagents.extensions.cluster.postgres.postgres_store import PostgresStore
 from subagents.extensions.cluster.shared_store import Member, SharedStore
+from subagents.extensions.cluster.trust.signing import Signer
 
 LEASE_S = 60.0
 ALL = range(PARTITIONS)
@@ -29,6 +31,8 @@ class SharedPlace:
 
     def __init__(self, place: PostgresPlace, directory: Path, stack: ExitStack) -> None:
         self.place = place
+        self.secret: bytes | None = None
+        """Of nodes that are opened from now on; None = they are of the version before."""
         self._directory = directory
         self._stack = stack
 
@@ -47,7 +51,11 @@ class SharedPlace:
         """One more start of the home of this name, which is the node's, too; not opened yet."""
         url = self.place.url if host is None else self.server.url(self.place.schema, host=host)
         lock = self._directory / name / "postgres.lock"
-        store = PostgresStore(url, lock, member=member_called(called or name, lease_s))
+        signer = None if self.secret is None else signer_of(lock, self.secret)
+        member = member_called(called or name, lease_s)
+        if signer is not None:
+            member = member._replace(certificate=name.encode())
+        store = PostgresStore(url, lock, member=member, signer=signer)
         self._stack.callback(store.close)
         return store
 
@@ -111,7 +119,14 @@ class MemberPlace(PostgresPlace):
 
     def store(self) -> PostgresStore:
         """See ``StorePlace.store``."""
-        return EagerMember(self.url, self.lock, member=member_called("one"))
+        signer = signer_of(self.lock, SECRET.encode())
+        return EagerMember(self.url, self.lock, member=member_called("one"), signer=signer)
+
+
+def signer_of(lock: Path, secret: bytes) -> Signer:
+    """Of the home with that lock."""
+    lock.parent.mkdir(exist_ok=True)
+    return Signer(secret, lock.with_name("postgres.signed"))
 
 
 def as_shared(store: PostgresStore) -> SharedStore:

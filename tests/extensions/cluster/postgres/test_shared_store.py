@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests.extensions.cluster.pinned_nodes import SECRET
 from tests.extensions.cluster.postgres.postgres_server import PostgresPlace, PostgresServer
 from tests.extensions.cluster.postgres.shared_place import ALL, MemberPlace, SharedPlace, shared
 from tests.store.cut_line import Cut, CutLine, laid
@@ -73,6 +74,7 @@ def test_a_member_of_a_cluster_keeps_what_every_store_promises(
 ) -> None:
     place = MemberPlace(postgres, tmp_path)
     with shared(place, tmp_path) as cluster:
+        cluster.secret = SECRET.encode()
         cluster.opened("another")
         behaviour.check(place)
 

@@ -1,148 +1,218 @@
-"""A node's certificate: what is in it, and that a new one takes its place while it is used."""
+"""Who is let in at a node, and whom it calls: real TLS between nodes of one process."""
 
+import contextlib
 import http.client
 import ipaddress
-import logging
-import time
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+import socket
+import ssl
+import stat
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import uvicorn
 from cryptography import x509
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-from tests.extensions.cluster.trust_homes import (
-    HOST,
-    TrustHomes,
-    asked,
-    listening,
-    shown_certificate,
-)
+from cryptography.hazmat.primitives import hashes, serialization
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+from tests.certificates import Authority
+from tests.extensions.cluster.pinned_nodes import HOST, PinnedNodes
 
-from subagents.errors import ConfigError
-from subagents.extensions.cluster.trust.authority import EARLIER, NODE_LIFE, Authority, certifiable
-from subagents.extensions.cluster.trust.cluster_trust import peer_node
+from subagents.extensions.cluster.api.node_headers import NODE
+from subagents.extensions.cluster.api.node_listener import node_config
+from subagents.extensions.cluster.trust.former_trust import FormerTrust, RunSeal
 from subagents.extensions.cluster.trust.node_trust import NodeTrust
-from subagents.extensions.cluster.trust.trust_files import TrustFiles
-from subagents.extensions.cluster.trust.trust_tables import TrustTables
+from subagents.extensions.cluster.trust.sealing import Seal
+from subagents.extensions.cluster.trust.signing import Signer
 
-SECONDS = 30.0
+WAIT_S = 20.0
 
 
-def until(condition: Callable[[], bool]) -> None:
-    """Return once it holds; fails after ``SECONDS``."""
-    due = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < due
-        time.sleep(0.02)
+async def told(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers which node calls."""
+    found = PlainTextResponse(str(Request(scope, receive).scope["state"][NODE]))
+    await found(scope, receive, send)
+
+
+@contextlib.contextmanager
+def listening(trust: NodeTrust) -> Iterator[int]:
+    """The door of that node; yields its port."""
+    server = uvicorn.Server(node_config(told, trust))
+    with socket.socket() as listener:
+        listener.bind((HOST, 0))
+        listener.listen()
+        running = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        running.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            server.should_exit = True
+            running.join()
+
+
+class Caller:
+    """A connection that is kept."""
+
+    def __init__(self, port: int, context: ssl.SSLContext) -> None:
+        self._connection = http.client.HTTPSConnection(HOST, port, context=context, timeout=WAIT_S)
+
+    def ask(self) -> tuple[int, str]:
+        self._connection.request("GET", "/")
+        found = self._connection.getresponse()
+        return found.status, found.read().decode()
+
+
+def asked(port: int, context: ssl.SSLContext) -> str:
+    """Whom the door takes us for; raises ``OSError`` where it does not talk to us."""
+    caller = Caller(port, context)
+    try:
+        status, text = caller.ask()
+        assert status == 200
+        return text
+    finally:
+        caller._connection.close()
+
+
+def refused(port: int, context: ssl.SSLContext) -> bool:
+    try:
+        asked(port, context)
+    except (OSError, http.client.HTTPException):
+        return True
+    return False
 
 
 @pytest.mark.requirement("cluster:certificates")
-def test_a_certificate_is_a_days_for_a_name_and_its_hosts_on_both_ends() -> None:
-    now = datetime(2026, 11, 27, 12, tzinfo=UTC)
-    authority = Authority.new("a cluster", now)
-    hosts = certifiable(["10.0.0.5", "fd00::5", "a.example", "a.example", "node_1", ""])
-    found = authority.issue_node("a", hosts, now).certificate
-    assert found.not_valid_before_utc == now - EARLIER
-    assert found.not_valid_after_utc == now + NODE_LIFE == now + timedelta(hours=24)
-    assert found.subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value == "a"
+def test_each_start_makes_a_key_of_its_own_and_no_clock_ends_its_certificate(
+    tmp_path: Path,
+) -> None:
+    hosts = ["10.0.0.5", "fd00::5", "a.example", "a.example", "no_host", ""]
+    survey = PinnedNodes(tmp_path).survey
+    first, second = (
+        NodeTrust(tmp_path / "node.pem", node="a", hosts=hosts, survey=lambda: survey)
+        for _ in range(2)
+    )
+    assert first.certificate != second.certificate
+    first.start()
+    assert stat.S_IMODE((tmp_path / "node.pem").stat().st_mode) == 0o600
+    found = x509.load_der_x509_certificate(first.certificate)
+    assert (found.not_valid_before_utc.year, found.not_valid_after_utc.year) == (2000, 9999)
     names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    assert names.get_values_for_type(x509.DNSName) == ["a.example"]
+    assert names.get_values_for_type(x509.DNSName) == ["a.example", "a"]
     assert names.get_values_for_type(x509.IPAddress) == [
         ipaddress.ip_address("10.0.0.5"),
         ipaddress.ip_address("fd00::5"),
     ]
-    usage = found.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
-    assert set(usage) == {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH}
     assert not found.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
-    found.verify_directly_issued_by(authority.certificate)
-
-
-@pytest.mark.requirement("cluster:renewal")
-def test_a_running_node_shows_a_new_certificate_and_its_connections_go_on(
-    homes: TrustHomes,
-) -> None:
-    first = homes.make("a")
-    with homes.trust("a") as a, listening(a) as url:
-        homes.join("b", homes.token(first, url))
-        with homes.trust("b") as b:
-            server, client = a.server_context(), b.client_context()
-            before = shown_certificate(url, client)
-            port = int(url.rpartition(":")[2])
-            kept = http.client.HTTPSConnection(HOST, port, context=client, timeout=SECONDS)
-            kept.request("GET", "/")
-            assert kept.getresponse().read() == b'{"node":"b"}'
-            a.renew()
-            b.renew()
-            assert a.server_context() is server
-            assert b.client_context() is client
-            after = shown_certificate(url, client)
-            kept.request("GET", "/")
-            assert kept.getresponse().read() == b'{"node":"b"}'
-            kept.close()
-            assert asked(url, client) == (200, {"node": "b"})
-    assert before != after
-    assert x509.load_der_x509_certificate(after).issuer == first.ca().subject
-
-
-@pytest.mark.requirement("cluster:renewal")
-def test_a_certificate_is_renewed_at_half_its_life(homes: TrustHomes) -> None:
-    homes.make("a")
-    with homes.trust("a", timedelta(seconds=4)) as a, listening(a) as url:
-        seen = {shown_certificate(url, a.client_context())}
-
-        def has_third() -> bool:
-            seen.add(shown_certificate(url, a.client_context()))
-            return len(seen) > 2
-
-        until(has_third)
-        assert a.ends_at_ms > datetime.now(UTC).timestamp() * 1000
-
-
-@pytest.mark.requirement("cluster:renewal")
-def test_while_the_database_is_away_the_certificate_stays_and_is_renewed_afterwards(
-    homes: TrustHomes, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    homes.make("a")
-    tables = TrustTables(homes.url)
-    trust = NodeTrust(
-        homes.files("a"), tables, node="a", hosts=[HOST], life=timedelta(seconds=60), look_s=0.02
-    )
-    trust.start()
-    try:
-        was = trust.ends_at_ms
-        away = TrustTables(f"postgresql://me:hush@{HOST}:1/agents")
-        trust._tables = away
-        trust._wall = lambda: datetime.now(UTC) + timedelta(seconds=40)
-        until(lambda: "cannot be renewed" in caplog.text)
-        assert trust.ends_at_ms == was
-        trust._tables = tables
-        until(lambda: trust.ends_at_ms > was)
-    finally:
-        trust.close()
-    assert "hush" not in caplog.text
-
-
-@pytest.mark.requirement("cluster:join")
-def test_a_home_that_did_not_join_starts_no_node_and_is_told_how(tmp_path: Path) -> None:
-    trust = NodeTrust(
-        TrustFiles(tmp_path / "cluster"),
-        TrustTables(f"postgresql://{HOST}:1/agents"),
-        node="a",
-        hosts=[HOST],
-    )
-    with pytest.raises(ConfigError, match="belongs to no cluster") as refused:
-        trust.start()
-    assert "subagents cluster join TOKEN" in (refused.value.hint or "")
-    trust.close()
 
 
 @pytest.mark.requirement("cluster:mtls")
-def test_the_name_of_a_node_is_in_its_certificate_and_that_of_a_token_is_none() -> None:
-    def named(name: str) -> dict[str, object]:
-        return {"subject": ((("organizationName", "x"),), (("commonName", name),))}
+def test_nodes_whose_rows_count_call_each_other_and_nobody_else_is_let_in_or_called(
+    tmp_path: Path,
+) -> None:
+    nodes = PinnedNodes(tmp_path)
+    a, b = nodes.listed("a"), nodes.listed("b")
+    stranger, over = nodes.trust("b", file="stranger"), nodes.listed("over")
+    issued = issued_by(tmp_path / "b.pem", stranger, tmp_path / "stranger.pem")
+    nodes.put("over", None)
+    nobody = ssl.create_default_context()
+    nobody.check_hostname, nobody.verify_mode = False, ssl.CERT_NONE
+    with listening(a) as port:
+        assert asked(port, b.client_context) == "b"
+        for context in (stranger.client_context, over.client_context, issued, nobody):
+            assert refused(port, context)
+        assert a.refused == 3, "who shows none is not counted as one that is not known"
+        assert asked(port, b.client_context) == "b"
+    for door in (stranger, over):
+        with listening(door) as port:
+            assert refused(port, b.client_context)
 
-    assert peer_node(named("a")) == "a"
-    for nobody in (None, {}, {"subject": ()}, named(""), named("join:0123456789abcdef")):
-        assert peer_node(nobody) is None
+
+def issued_by(node: Path, stranger: NodeTrust, file: Path) -> ssl.SSLContext:
+    """A client whose certificate was signed with the key of a node that counts."""
+    key = serialization.load_pem_private_key(node.read_bytes(), None)
+    above = x509.load_pem_x509_certificate(node.read_bytes())
+    own = x509.load_der_x509_certificate(stranger.certificate)
+    made = x509.CertificateBuilder(
+        above.subject,
+        own.subject,
+        own.public_key(),
+        own.serial_number,
+        own.not_valid_before_utc,
+        own.not_valid_after_utc,
+        [*own.extensions],
+    ).sign(key, hashes.SHA256())  # type: ignore[arg-type]  # of one kind
+    chain = file.with_name("issued.pem")
+    at = file.read_bytes().index(b"-----BEGIN PRIVATE")
+    pem = made.public_bytes(serialization.Encoding.PEM)
+    chain.write_bytes(pem + above.public_bytes(serialization.Encoding.PEM) + file.read_bytes()[at:])
+    found = ssl.create_default_context()
+    found.check_hostname, found.verify_mode = False, ssl.CERT_NONE
+    found.load_cert_chain(chain)
+    return found
+
+
+@pytest.mark.requirement("cluster:mtls")
+def test_a_node_that_is_over_is_refused_on_a_connection_that_it_had_already(
+    tmp_path: Path,
+) -> None:
+    nodes = PinnedNodes(tmp_path)
+    a, b = nodes.listed("a"), nodes.listed("b")
+    with listening(a) as port:
+        kept = Caller(port, b.client_context)
+        assert kept.ask() == (200, "b")
+        nodes.put("b", None)
+        status, text = kept.ask()
+        assert (status, "is over" in text) == (403, True)
+        kept._connection.close()
+
+
+@pytest.mark.requirement("cluster:mtls")
+def test_a_node_that_was_not_seen_yet_has_its_door_look_again(tmp_path: Path) -> None:
+    nodes = PinnedNodes(tmp_path)
+    a, b = nodes.listed("a"), nodes.trust("b")
+    a.on_unknown = lambda: nodes.put("b", b.certificate)
+    with listening(a) as port:
+        assert refused(port, b.client_context)
+        assert asked(port, b.client_context) == "b"
+    assert a.refused == 1
+
+
+@pytest.mark.requirement("cluster:upgrade")
+def test_nodes_of_the_version_before_are_believed_until_the_last_one_is_gone(
+    tmp_path: Path,
+) -> None:
+    authority, home = Authority(), tmp_path / "cluster"
+    home.mkdir()
+    (home / "ca.pem").write_bytes(authority.pem)
+    (home / "node.pem").write_bytes(authority.issued("a", HOST))
+    (home / "secret").write_text("A" * 43)
+    signer = Signer(b"of the new version", tmp_path / "signed")
+    former = FormerTrust(home, signer)
+    seal = RunSeal(b"of the new version", former, signer)
+    nodes = PinnedNodes(tmp_path)
+    a = nodes.listed("a", former)
+    nodes.put("old", None)
+    old, joining = (by_authority(authority, tmp_path / name, name) for name in ("old", "join:1"))
+    with listening(a) as port:
+        assert asked(port, old) == "old", "and it believes the certificate that a shows"
+        caller = Caller(port, joining)
+        assert caller.ask()[0] == 403
+        caller._connection.close()
+        sealed = seal.encrypt(b"hush")
+        assert Seal(bytes(32), "environments of runs").decrypt(sealed) == b"hush"
+        signer.require()
+        nodes.put("a", a.certificate)
+        assert refused(port, old)
+    assert seal.decrypt(sealed) == b"hush"
+    assert Seal(b"of the new version", "environments of runs").decrypt(seal.encrypt(b"x")) == b"x"
+    assert nodes.trust("a", former=former).certificate != a.certificate
+
+
+def by_authority(authority: Authority, file: Path, name: str) -> ssl.SSLContext:
+    """As a node of the version before calls."""
+    file.write_bytes(authority.issued(name, HOST))
+    found = ssl.create_default_context(cadata=authority.pem.decode())
+    found.load_cert_chain(file)
+    return found

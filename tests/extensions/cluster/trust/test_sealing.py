@@ -9,12 +9,12 @@ SECRET = bytes(range(32))
 
 @pytest.mark.requirement("cluster:sealed")
 def test_what_one_node_encrypts_every_node_of_the_cluster_decrypts_and_nobody_else() -> None:
-    sealed = Seal(lambda: SECRET, "environments").encrypt(b"TOKEN=hush")
+    sealed = Seal(SECRET, "environments").encrypt(b"TOKEN=hush")
 
-    assert Seal(lambda: SECRET, "environments").decrypt(sealed) == b"TOKEN=hush"
+    assert Seal(SECRET, "environments").decrypt(sealed) == b"TOKEN=hush"
     assert b"hush" not in sealed
-    assert sealed != Seal(lambda: SECRET, "environments").encrypt(b"TOKEN=hush")
-    for other in (Seal(lambda: SECRET[::-1], "environments"), Seal(lambda: SECRET, "other")):
+    assert sealed != Seal(SECRET, "environments").encrypt(b"TOKEN=hush")
+    for other in (Seal(SECRET[::-1], "environments"), Seal(SECRET, "other")):
         with pytest.raises(ValueError, match="another cluster"):
             other.decrypt(sealed)
 
@@ -22,7 +22,7 @@ def test_what_one_node_encrypts_every_node_of_the_cluster_decrypts_and_nobody_el
 @pytest.mark.requirement("cluster:sealed")
 @pytest.mark.parametrize("at", [0, 11, 12, -1])
 def test_what_was_changed_in_one_bit_is_refused(at: int) -> None:
-    seal = Seal(lambda: SECRET, "environments")
+    seal = Seal(SECRET, "environments")
     sealed = bytearray(seal.encrypt(b"TOKEN=hush"))
     sealed[at] ^= 1
 

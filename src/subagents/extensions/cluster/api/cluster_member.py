@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.routing import BaseRoute
 
 from subagents.api.calls.services import Services
 from subagents.extensions.cluster.api.peers import Peers
 from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
-from subagents.extensions.cluster.trust.cluster_trust import ClusterTrust
+
+if TYPE_CHECKING:  # of an extra
+    from subagents.extensions.cluster.trust.node_trust import NodeTrust
 
 NAME: Final = "cluster"
 """The name of this extension, and so of the ``ClusterMember`` in ``Services.parts``."""
@@ -24,7 +26,7 @@ class ClusterMember:
     """Host, without brackets, and port of the node door; port 0 = any."""
     url: str
     """Where other nodes reach that door: ``https://HOST:PORT``."""
-    trust: ClusterTrust
+    trust: "NodeTrust"
     peers: Peers
     """The way to the other nodes; closed by whoever starts ``trust``."""
     routes: Sequence[BaseRoute] = ()

@@ -54,7 +54,8 @@ def _require_cluster(services: Services) -> ClusterMember:
     found = member_in(services)
     if found is None:
         raise UsageError(
-            "this daemon is in no cluster", hint="make it a node: subagents cluster join TOKEN"
+            "this daemon is in no cluster",
+            hint="make it a node: set cluster.listen, cluster.secret and daemon.store",
         )
     return found
 
@@ -77,7 +78,8 @@ async def _shown(services: Services) -> Cluster:
         for each in survey.nodes.values()
     ]
     nodes.sort(key=lambda each: (not each.alive, each.name, each.identity))
-    return Cluster(nodes=nodes, unowned=PARTITIONS - len(survey.owners))
+    refused = survey.forged + _require_cluster(services).trust.refused
+    return Cluster(nodes=nodes, unowned=PARTITIONS - len(survey.owners), refused=refused)
 
 
 OPERATIONS: Final = {

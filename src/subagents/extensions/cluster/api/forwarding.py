@@ -338,6 +338,7 @@ class Forwarding:
         Raises:
             NotSentError, LostError: As ``Peers.call``.
         """
+        await self._peers.meet(url)
         calling = self._peers.call(url, asked.method, asked.target, asked.headers, asked.body)
         async with calling as found:
             if found.status == MISDIRECTED:

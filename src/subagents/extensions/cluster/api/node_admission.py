@@ -1,46 +1,30 @@
-"""The listener for other nodes: who calls, by its certificate, and how a machine becomes a node.
+"""The listener for other nodes: who calls, by its certificate, at each call.
 
-TLS lets nobody in without a certificate of the cluster. Holders of a join token have one, too; what
-it is good for is here.
+TLS lets nobody in whose certificate is not pinned. But a connection outlives that: the row of its
+node may be over by now.
 """
 
 import asyncio
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from subagents.api.calls.call import answer, body_of, problem, status_of
+from subagents.api.calls.call import problem, status_of
 from subagents.api.server.watched_protocol import WatchedProtocol
-from subagents.api.wire import requests as wire
-from subagents.api.wire.wire_struct import WireStruct
-from subagents.errors import Forbidden, SubagentsError
+from subagents.errors import Forbidden
 from subagents.extensions.cluster.api.node_headers import NODE
-from subagents.extensions.cluster.trust.cluster_trust import JOIN_PATH, ClusterTrust, peer_node
-from subagents.ports import OffLoop
 
-BODY_BYTES_MAX: Final = 1024
+if TYPE_CHECKING:  # of an extra
+    from subagents.extensions.cluster.trust.node_trust import NodeTrust
 
-
-class JoinBody(wire.Body, frozen=True):
-    """What a machine that wants to become a node brings."""
-
-    secret: str
-    """The token's."""
-
-
-class Joined(WireStruct, frozen=True, kw_only=True):
-    """What makes a home one of the cluster's."""
-
-    secret: str = ""
+_TLS: Final = "node_tls"
 
 
 class NodeProtocol(WatchedProtocol):
-    """Says in the state of each request which node calls."""
+    """Keeps the TLS of its connection in the state of each request."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base class
-        self.app_state = {**self.app_state, NODE: peer_node(transport.get_extra_info("peercert"))}
+        self.app_state = {**self.app_state, _TLS: transport.get_extra_info("ssl_object")}
         super().connection_made(transport)
 
     def shutdown(self) -> None:
@@ -53,37 +37,23 @@ class NodeProtocol(WatchedProtocol):
 
 
 class NodeAdmission:
-    """ASGI middleware around what nodes ask each other; it answers ``JOIN_PATH`` itself.
+    """ASGI middleware around what nodes ask each other: says in the state which node calls.
 
     Args:
         app: Gets the calls of nodes.
-        trust: Knows the tokens.
-        off_loop: They are asked for in the database.
+        trust: Knows them.
     """
 
-    def __init__(self, app: ASGIApp, trust: ClusterTrust, off_loop: OffLoop) -> None:
+    def __init__(self, app: ASGIApp, trust: "NodeTrust") -> None:
         self._app = app
         self._trust = trust
-        self._off_loop = off_loop
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_join = scope["type"] == "http" and scope["path"] == JOIN_PATH
-        if is_join or scope.get("state", {}).get(NODE) is None:
-            try:
-                answered = await self._join(Request(scope, receive), is_join=is_join)
-            except SubagentsError as error:
-                status = status_of(error)
-                answered = problem({**error.to_wire(), "status": status}, status)
-            await answered(scope, receive, send)
+        state = scope.get("state", {})
+        node = self._trust.node_of(state.get(_TLS))
+        if node is None:
+            error = Forbidden("the node that calls is over, or none", guardrail="node")
+            status = status_of(error)
+            await problem({**error.to_wire(), "status": status}, status)(scope, receive, send)
             return
-        await self._app(scope, receive, send)
-
-    async def _join(self, request: Request, *, is_join: bool) -> Response:
-        """POST /node/v1/join: a token for the cluster's secret, once."""
-        if not is_join or request.method != "POST":
-            raise Forbidden(
-                "a join token is good for joining, and for nothing else", guardrail="join_token"
-            )
-        body = wire.parse_body(await body_of(request, bytes_max=BODY_BYTES_MAX), JoinBody)
-        secret = await self._off_loop(lambda: self._trust.admit(body.secret))
-        return answer(Joined(secret=secret))
+        await self._app({**scope, "state": {**state, NODE: node}}, receive, send)

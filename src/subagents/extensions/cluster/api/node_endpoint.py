@@ -1,6 +1,6 @@
 """The door for the other nodes of the cluster: the same calls, on behalf of their clients.
 
-Only nodes get in, by certificates of the cluster (``server.node_admission``). So what a node says
+Only nodes get in, by their certificates (``node_admission``). So what a node says
 of its client holds, and what only nodes ask is below ``/node/v1/``.
 """
 

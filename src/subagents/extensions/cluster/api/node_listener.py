@@ -1,11 +1,11 @@
-"""The listener of the node door: TLS, and a certificate of the cluster from whoever connects."""
+"""The listener of the node door: TLS, and a node's certificate from whoever connects."""
 
+import asyncio
 import contextlib
 import logging
 import socket
-import ssl
 from collections.abc import AsyncIterator, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -14,18 +14,26 @@ from subagents.api.calls.services import Services
 from subagents.api.server.listeners import Listener, Serving
 from subagents.config.paths import Paths
 from subagents.config.settings import DaemonSettings
-from subagents.errors import ConfigError
-from subagents.extensions.cluster.api.cluster_member import ClusterMember, member_in
+from subagents.errors import ConfigError, Fenced, StoreUnavailable
+from subagents.extensions.cluster.api.cluster_member import (
+    ClusterMember,
+    member_in,
+    partitions_in,
+)
 from subagents.extensions.cluster.api.forwarding import relayed_calls
 from subagents.extensions.cluster.api.node_admission import NodeAdmission, NodeProtocol
 from subagents.extensions.cluster.api.node_endpoint import NodeEndpoint
 from subagents.extensions.cluster.api.peers import KEEP_ALIVE_S
-from subagents.extensions.cluster.trust.cluster_trust import ClusterTrust
+
+if TYPE_CHECKING:  # of an extra
+    from subagents.extensions.cluster.trust.node_trust import NodeTrust
 
 log = logging.getLogger(__name__)
 
 STOP_S: Final = 5
 """How long a stop waits for calls, the same as with the daemon's other listeners."""
+LOOK_S: Final = 1.0
+"""The least time between two looks for the sake of whoever is not known."""
 
 
 @contextlib.contextmanager
@@ -68,14 +76,10 @@ def _shown(member: ClusterMember) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def node_config(app: ASGIApp, trust: ClusterTrust) -> uvicorn.Config:
+def node_config(app: ASGIApp, trust: "NodeTrust") -> uvicorn.Config:
     """How the node door is served: what its answers say is the owner's own, and nothing else."""
-
-    def context(*_: object) -> ssl.SSLContext:
-        return trust.server_context()
-
     return uvicorn.Config(
-        app,
+        NodeAdmission(app, trust),
         http=NodeProtocol,
         ws="none",
         lifespan="off",
@@ -86,27 +90,41 @@ def node_config(app: ASGIApp, trust: ClusterTrust) -> uvicorn.Config:
         date_header=False,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=STOP_S,
-        ssl_context_factory=context,
+        ssl_context_factory=lambda *_: trust.server_context,
     )
 
 
 class NodeListener:
-    """Lets the other nodes in, and has this one's certificate meanwhile; see ``Listener``."""
+    """Lets the other nodes in; see ``Listener``."""
 
     def __init__(self, services: Services, member: ClusterMember) -> None:
         self._services = services
         self._member = member
         self._listener: socket.socket | None = None
+        self._looking: asyncio.Task[None] | None = None
+        self._may_look_s = 0.0
 
     @contextlib.asynccontextmanager
     async def living(self) -> AsyncIterator[None]:
-        """Within the block there is a certificate, and it is renewed."""
-        await self._services.off_loop(self._member.trust.start)
+        """Within the block other nodes can be called."""
+        trust = self._member.trust
+        await self._services.off_loop(trust.start)
+        trust.on_unknown = self._look
         try:
             yield
         finally:
             await self._member.peers.close()
-            await self._services.off_loop(self._member.trust.close)
+
+    def _look(self) -> None:
+        """Look who is there: somebody came who may have started just now."""
+        loop = asyncio.get_running_loop()
+        if loop.time() >= self._may_look_s:
+            self._may_look_s = loop.time() + LOOK_S
+            self._looking = loop.create_task(self._looked())
+
+    async def _looked(self) -> None:
+        with contextlib.suppress(StoreUnavailable, Fenced):
+            await partitions_in(self._services).look()
 
     def bind(self, addresses: contextlib.ExitStack) -> None:
         """See ``bound``."""
@@ -118,8 +136,7 @@ class NodeListener:
         assert self._listener is not None  # noqa: S101  it is bound before
         member = self._member
         endpoint = NodeEndpoint(serving.app, member=member, calls=relayed_calls(self._services))
-        admitting = NodeAdmission(endpoint, member.trust, self._services.off_loop)
-        await serving.serve(self._listener, node_config(admitting, member.trust))
+        await serving.serve(self._listener, node_config(endpoint, member.trust))
         log.info("other nodes reach us at %s", member.url)
         yield
 

@@ -4,15 +4,19 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from subagents.extensions.cluster.trust.cluster_trust import ClusterTrust
+if TYPE_CHECKING:  # of an extra
+    import ssl
 
-if TYPE_CHECKING:
     import httpx2
+
+    from subagents.extensions.cluster.trust.node_trust import NodeTrust
 
 CONNECT_S: Final = 2.0
 """Nodes are near each other: whoever does not accept by then is not there."""
+MEET_S: Final = 5.0
 WRITE_S: Final = 30.0
 """The longest time in which nothing of the body is taken."""
 IDLE_CONNECTIONS_MAX: Final = 64
@@ -70,8 +74,10 @@ class Peers:
         trust: Proves who we are, and who they are.
     """
 
-    def __init__(self, trust: ClusterTrust) -> None:
+    def __init__(self, trust: "NodeTrust") -> None:
         self._trust = trust
+        self._met: set[str] = set()
+        """URLs of nodes that have answered us: they know our certificate."""
         self._client: httpx2.AsyncClient | None = None
         self._making = asyncio.Lock()
 
@@ -118,9 +124,31 @@ class Peers:
         except httpx2.HTTPError as error:
             raise LostError(str(error) or type(error).__name__) from error
         try:
+            # Over a kept connection, say: its node may be over by now.
+            if self._trust.node_of(_tls_of(response)) is None:
+                raise LostError("what answers is no node any more")
             yield PeerAnswer(response)
         finally:
             await response.aclose()
+
+    async def meet(self, url: str) -> None:
+        """Call a node for nothing before it is called for the first time for something.
+
+        In TLS 1.3 a client sends before the server has looked at its certificate. A node that has
+        not seen us yet ends the connection, and nobody could say whether a call had been served.
+
+        Raises:
+            NotSentError: It does not know us yet, or is not there.
+        """
+        if url in self._met:
+            return
+        try:
+            async with self.call(url, "GET", b"/node/v1/", (), read_s=MEET_S) as answer:
+                if answer.status == HTTPStatus.FORBIDDEN:
+                    raise NotSentError("it does not take us for a node")
+        except LostError as error:
+            raise NotSentError(str(error)) from error
+        self._met.add(url)
 
     async def _made(self) -> "httpx2.AsyncClient":
         """On a thread: it takes 0.2 s of processor, in which a loop that stood still would renew
@@ -136,7 +164,7 @@ class Peers:
         # It has a line for each request, which would be most of the daemon's log.
         logging.getLogger("httpx2").setLevel(logging.WARNING)
         return httpx2.AsyncClient(
-            verify=self._trust.client_context(),
+            verify=self._trust.client_context,
             trust_env=False,
             limits=httpx2.Limits(
                 max_connections=None,
@@ -150,3 +178,8 @@ class Peers:
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
+
+
+def _tls_of(response: "httpx2.Response") -> "ssl.SSLObject | None":
+    found: ssl.SSLObject | None = response.extensions["network_stream"].get_extra_info("ssl_object")
+    return found

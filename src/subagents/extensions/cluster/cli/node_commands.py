@@ -12,6 +12,7 @@ from subagents.errors import EXIT_OK, EXIT_PENDING
 from subagents.text import counted, duration, parse_duration
 
 PLACE: Final = "/v1/cluster"
+REFUSED: Final = "refused since its start: {} of nodes without this cluster's secret"
 LOOK_S: Final = 0.5
 """The time between two looks at whether a node is drained."""
 
@@ -52,6 +53,8 @@ def status(*, json: Json = False) -> int:
     )
     if found.unowned:
         output.note(f"{counted(found.unowned, 'partition')} without a node")
+    if found.refused:
+        output.note(REFUSED.format(counted(found.refused, "caller or row", "callers or rows")))
     return EXIT_OK
 
 

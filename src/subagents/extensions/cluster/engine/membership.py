@@ -110,6 +110,8 @@ class Membership:
             Fenced: We are over.
         """
         await self._partitions.look()
+        if self._store.has_unsigned:
+            await self._off_loop(self._store.sign_all)
         survey, identity = self._partitions.survey, self._store.identity
         own = self._partitions.claimed
         if missing := own - self._partitions.owned:

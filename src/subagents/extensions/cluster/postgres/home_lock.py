@@ -42,6 +42,11 @@ class HomeLock:
             ) from error
         self._file = file
 
+    @property
+    def has_home(self) -> bool:
+        """Whether it has an id: this is no new home."""
+        return bool(self.path.read_text("utf-8").strip())
+
     def home(self) -> str:
         """The id of the home; given now if it has none."""
         found = self.path.read_text("utf-8").strip()

@@ -1,6 +1,6 @@
 """The store of a home whose ``daemon.store`` is the address of a PostgreSQL database."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from subagents.config.paths import Paths
 from subagents.config.settings import DaemonSettings
@@ -9,8 +9,13 @@ from subagents.extensions.cluster.shared_store import Member, SharedStore
 from subagents.installation import extra_command
 from subagents.ports import Store
 
+if TYPE_CHECKING:
+    from subagents.extensions.cluster.trust.signing import Signer
+
 LOCK: Final = "postgres.lock"
 """A file in the state directory of such a home."""
+SIGNED: Final = "postgres.signed"
+"""A file beside it; see ``Signer``."""
 
 
 def storage(paths: Paths, settings: DaemonSettings) -> Store | None:
@@ -22,13 +27,16 @@ def storage(paths: Paths, settings: DaemonSettings) -> Store | None:
     return None if settings.store is None else postgres_store(paths, settings.store)
 
 
-def postgres_store(paths: Paths, url: str, member: Member | None = None) -> SharedStore:
+def postgres_store(
+    paths: Paths, url: str, member: Member | None = None, signer: "Signer | None" = None
+) -> SharedStore:
     """The store at that address; nothing is opened yet.
 
     Args:
         paths: The home.
         url: As in ``daemon.store``.
         member: What the home says of itself to its cluster; None = it is in none, or only looks.
+        signer: Signs what work is started from; None = this home has no secret for it.
 
     Raises:
         ConfigError: As ``storage``.
@@ -44,4 +52,5 @@ def postgres_store(paths: Paths, url: str, member: Member | None = None) -> Shar
             " in the state directory",
             details={"keys": ["daemon.store"]},
         ) from error
-    return PostgresStore(url, paths.state_dir / LOCK, belongings=paths.belongings, member=member)
+    lock = paths.state_dir / LOCK
+    return PostgresStore(url, lock, belongings=paths.belongings, member=member, signer=signer)

@@ -5,18 +5,23 @@ home. As a member it shares the database with other homes, and its right ends by
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from hmac import compare_digest
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from subagents.errors import AlreadyRunning, CorruptState
+from subagents.errors import AlreadyRunning, ConfigError, CorruptState
+from subagents.extensions.cluster.postgres.home_lock import HomeLock
 from subagents.extensions.cluster.postgres.link import Link
 from subagents.extensions.cluster.shared_store import Member
 from subagents.store import rows
 from subagents.store.batch_rows import Written
 from subagents.text import counted
 from subagents.version import __version__
+
+if TYPE_CHECKING:  # of an extra that a daemon alone does not need
+    from subagents.extensions.cluster.trust.signing import Signer
 
 NAMES_SHOWN_MAX: Final = 5
 
@@ -43,6 +48,10 @@ class Cluster(NamedTuple):
     epoch: int
     base: int
     """Added to the numbers of this server's transactions from now on."""
+    is_signed: bool
+    """Whether every run and schedule is."""
+    secret_check: bytes | None
+    """See ``Signer.check``; None = nobody has signed anything."""
     nodes: Sequence[Node]
 
     def others(self, home: str) -> Iterator[Node]:
@@ -56,7 +65,9 @@ def read_cluster(link: Link, sql: Mapping[str, str], shown: str) -> Cluster:
     Raises:
         CorruptState: It is damaged.
     """
-    ((home, epoch, base, checksum, newest, following),) = link.ask(sql["read_cluster"])
+    ((home, epoch, base, checksum, is_signed, check, newest, following),) = link.ask(
+        sql["read_cluster"]
+    )
     nodes = []
     try:
         rows.verify(checksum, epoch, base)
@@ -75,7 +86,49 @@ def read_cluster(link: Link, sql: Mapping[str, str], shown: str) -> Cluster:
         raise CorruptState(f"{shown} is damaged: its epoch: {error}") from error
     # Of a copy that was restored into another server, whose transactions have smaller numbers.
     least = int(str(newest)) - int(str(following)) + 1
-    return Cluster(str(home), int(str(epoch)), max(int(str(base)), least), nodes)
+    base = max(int(str(base)), least)
+    known = check if isinstance(check, bytes) else None
+    return Cluster(str(home), int(str(epoch)), base, bool(is_signed), known, nodes)
+
+
+def require_signed(cluster: Cluster, signer: "Signer | None", shown: str, lock: HomeLock) -> None:
+    """Refuse a database whose rows a node with this secret, or with none, must not start from.
+
+    What was never signed is taken from the database by a home that had it before, until all of it
+    is signed. From then on this home has a file that says so, whatever the database says.
+
+    Raises:
+        ConfigError: It is one; nothing was changed.
+    """
+    if signer is None:
+        if cluster.is_signed:
+            raise ConfigError(
+                f"the runs in {shown} are signed, and this daemon has no secret for them",
+                hint="set cluster.listen, and cluster.secret as on its other nodes",
+                details={"keys": ["cluster.listen", "cluster.secret"]},
+            )
+        return
+    if cluster.secret_check is not None and not compare_digest(cluster.secret_check, signer.check):
+        raise ConfigError(
+            f"cluster.secret is not the one with which {shown} was signed",
+            hint="give every node of a cluster the same one; to change it, see"
+            " docs/howto/cluster-setup.md",
+            details={"keys": ["cluster.secret"]},
+        )
+    if cluster.is_signed or not cluster.epoch:
+        signer.require()
+    elif signer.is_required:
+        raise ConfigError(
+            f"{shown} says that its runs are not signed, and this home knew them signed",
+            hint="somebody may have changed it. If it is another database, or an older backup:"
+            f" rm {signer.marker}",
+        )
+    elif not lock.has_home:
+        raise ConfigError(
+            f"runs in {shown} are not signed yet, and this home never worked on it",
+            hint="first upgrade the nodes that did: subagents cluster status on one of them. If no"
+            f" home of theirs is left: uuidgen > {lock.path}",
+        )
 
 
 def require_alone(cluster: Cluster, home: str, shown: str, lock: Path) -> None:
@@ -123,7 +176,13 @@ def require_shared(cluster: Cluster, home: str, shown: str, lock: Path, name: st
 
 
 def joined(
-    cluster: Cluster, identity: str, home: str, owner: str, member: Member | None
+    cluster: Cluster,
+    identity: str,
+    home: str,
+    *,
+    owner: str,
+    member: Member | None,
+    signer: "Signer | None",
 ) -> Iterator[Written]:
     """What makes a daemon a node; the right of those that had what it takes is over by it."""
     epoch, base = cluster.epoch + 1, cluster.base
@@ -135,6 +194,11 @@ def joined(
     lease_ms = None if member is None else round(member.lease_s * 1000)
     labels = msgspec.json.encode(said.labels).decode()
     node = (identity, home, epoch, owner, said.name, said.url, labels, said.slots, __version__)
-    yield "insert_node", [(*node, lease_ms, rows.checksum(identity, home, epoch))]
+    shown = None if signer is None else said.certificate
+    signature = signer.sign("node", identity, said.name, shown) if signer and shown else None
+    checksum = rows.checksum(identity, home, epoch)
+    yield "insert_node", [(*node, lease_ms, checksum, shown, signature)]
+    if signer is not None:
+        yield "sign_cluster", [(signer.check, int(signer.is_required))]
     yield "inherit_parts", [(identity, None if is_alone else home)]
     yield "forget_nodes", [()]

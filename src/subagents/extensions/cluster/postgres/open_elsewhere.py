@@ -13,7 +13,6 @@ from typing import Final, Protocol
 from subagents.domain.run.run import OVER, Run
 from subagents.domain.run.values import RunId
 from subagents.store import rows
-from subagents.store.open_runs import folded
 
 AGE_MAX_S: Final = 1.0
 """How old a look may be."""
@@ -30,9 +29,13 @@ class Asked(Protocol):
 
     def rows_of(self, ids: Collection[RunId]) -> Sequence[rows.Row]: ...
 
+    def checkpoint_of(self, row: rows.Row) -> rows.Checkpoint: ...
+
     def tails(self, heads: Mapping[str, object]) -> Mapping[str, Sequence[rows.Row]]:
         """What the journals of runs have behind the ``seq`` that is given of each."""
         ...
+
+    def folded(self, kept: rows.Checkpoint, tail: Sequence[rows.Row]) -> rows.Checkpoint: ...
 
 
 class OpenElsewhere:
@@ -62,7 +65,7 @@ class OpenElsewhere:
         known = {run_id: each for run_id, each in self._known.items() if run_id in ids}
         for row in store.rows_of(ids - known.keys()):
             try:
-                kept = rows.CHECKPOINT.read(row)
+                kept = store.checkpoint_of(row)
             except rows.DAMAGE as error:
                 log.debug("%s is left out: %s", row[1], error)  # its owner sets it aside
             else:
@@ -71,8 +74,7 @@ class OpenElsewhere:
         for run_id, tail in tails.items():
             found = RunId(run_id)
             try:
-                entries = [rows.EVENT.read(row).entry for row in tail]
-                known[found] = folded(known[found], entries)
+                known[found] = store.folded(known[found], tail)
             except rows.DAMAGE as error:
                 log.debug("%s is left out: %s", run_id, error)
                 del known[found]

@@ -27,9 +27,9 @@ RUN_ROW: Final = (
     *("number", "run_id", "seq", "phase", "label", "agent_id", "requester", "requester_run"),
     *("session_key", "is_over", "keeps_session", "created_at_ms", "ended_at_ms", "archived_at_ms"),
     *("origin", "state", "origin_checksum", "state_checksum", "directory", "tags", "outcome"),
-    *("plan", "pending"),
+    *("plan", "pending", "origin_signature", "state_signature"),
 )
-"""The columns of a run's row that ``rows`` reads, in this order."""
+"""The columns of a run's row that ``rows`` reads, in this order, and its signatures."""
 
 
 @cache

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 import psycopg
@@ -30,6 +30,7 @@ from subagents.extensions.cluster.postgres.joining import (
     read_cluster,
     require_alone,
     require_shared,
+    require_signed,
 )
 from subagents.extensions.cluster.postgres.link import Link, Lost
 from subagents.extensions.cluster.postgres.open_elsewhere import OpenElsewhere
@@ -40,6 +41,7 @@ from subagents.extensions.cluster.postgres.postgres_migrations import (
     statements,
 )
 from subagents.extensions.cluster.postgres.postgres_query import SIEVED, narrowed
+from subagents.extensions.cluster.postgres.signed_rows import SignedRows
 from subagents.extensions.cluster.shared_store import Member, SeenNode, Survey
 from subagents.ports import Batch, FeedEntry, JournalEntry, Loaded, RunFilter, SetAside
 from subagents.store import rows
@@ -63,6 +65,9 @@ from subagents.store.run_filters import is_of_model, mentions
 from subagents.text import counted
 from subagents.version import __version__
 
+if TYPE_CHECKING:  # of an extra that a daemon alone does not need
+    from subagents.extensions.cluster.trust.signing import Signer
+
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -73,6 +78,7 @@ READER_WAIT_S: Final = 5.0
 SIEVE_ROWS: Final = 200
 """Looked at in one step by what only Python can ask."""
 TAKE_OVER_TRIES: Final = 5
+JOIN_TRIES: Final = 20
 HOLDER_WAIT: Final = "1s"
 """How long whoever takes over waits for a commit of the one before; then it is ended."""
 BLOCK_BITS: Final = 30
@@ -89,6 +95,13 @@ SERVER_MIN: Final = 130_000
 
 FENCE_BROKEN: Final = "SUB01"
 """The SQLSTATE that the functions ``fence`` and ``join_cluster`` raise."""
+
+SIGNED: Final = {
+    "sign_run": (23, 24, 1, 2, 17),
+    "sign_event": (8, 1, 2),
+    "sign_schedule": (3, 0, 2),
+}
+"""Which columns of a stored row are its parameters: signatures, then what the row is known by."""
 
 _NAMED: Final = re.compile(r"(?<!:):(\w+)")
 
@@ -114,6 +127,7 @@ class PostgresStore(RowStore):
         lock: The file of the home's lock.
         belongings: Directories with an entry for each run.
         member: What this node says of itself; None = it is alone.
+        signer: Signs what work is started from; None = nothing is signed.
     """
 
     _feed_kind = PLACED
@@ -125,12 +139,17 @@ class PostgresStore(RowStore):
         *,
         belongings: Sequence[Path] = (),
         member: Member | None = None,
+        signer: "Signer | None" = None,
     ) -> None:
         self._url = parse_url(url)
         super().__init__(statements(self._url.schema))
         self._lock = HomeLock(lock)
         self._belongings = belongings
         self._member = member
+        self._signer = signer
+        self._signed = SignedRows(signer)
+        self._forged: set[str] = set()
+        """Identities in rows of nodes that nobody signed who has the secret; told once each."""
         # Alone we write one thing after the other: what is there has nothing missing before it.
         self._upto = (PLACE_MAX if member is None else None,)
         self._identity = ""
@@ -200,12 +219,9 @@ class PostgresStore(RowStore):
             try:
                 self._require_usable(link)
                 migrate(link, self._url.schema)
-                cluster = self._require_free(link)
-                if self._member is None or not [*cluster.others(self._lock.home())]:
-                    self._find_damaged(link)
+                self._begin(owner, link)
             finally:
                 link.close()
-            self._join(owner, cluster)
         except psycopg.Error as error:
             self.close()
             raise StoreUnavailable(f"cannot open {self._url.shown}: {_words(error)}") from error
@@ -213,6 +229,16 @@ class PostgresStore(RowStore):
             self.close()
             raise
         return self._epoch
+
+    def _begin(self, owner: str, link: Link) -> None:
+        # Nodes that are started at the same moment join one after the other.
+        for _ in range(1 if self._member is None else JOIN_TRIES):
+            cluster = self._require_free(link)
+            if self._member is None or not [*cluster.others(self._lock.home())]:
+                self._find_damaged(link)
+            if self._join(owner, cluster):
+                return
+        raise StoreUnavailable(f"somebody else is taking {self._url.shown} over")
 
     def renew(self) -> float | None:
         """See ``ports.Store.renew``: alone, of the home's lock, as of a file's."""
@@ -270,7 +296,9 @@ class PostgresStore(RowStore):
 
     def _require_free(self, link: Link) -> Cluster:
         """Who is there, if this home may be there, too."""
-        cluster, home = read_cluster(link, self._sql, self._url.shown), self._lock.home()
+        cluster = read_cluster(link, self._sql, self._url.shown)
+        require_signed(cluster, self._signer, self._url.shown, self._lock)
+        home = self._lock.home()
         if self._member is None:
             require_alone(cluster, home, self._url.shown, self._lock.path)
         else:
@@ -289,9 +317,13 @@ class PostgresStore(RowStore):
         self._left_by = next(iter(versions), None)
         return cluster
 
-    def _join(self, owner: str, cluster: Cluster) -> None:
+    def _join(self, owner: str, cluster: Cluster) -> bool:
+        """Begin; False = somebody was faster, and nothing was done."""
         identity = uuid.uuid4().hex
-        written = joined(cluster, identity, self._lock.home(), owner, self._member)
+        home = self._lock.home()
+        written = joined(
+            cluster, identity, home, owner=owner, member=self._member, signer=self._signer
+        )
         waits: Written = ("set_waits", [(HOLDER_WAIT, IDLE_MAX)])
         packet = [(self._sql[name], [*each]) for name, each in (waits, *written)]
         before = [each.identity for each in cluster.nodes]
@@ -302,12 +334,13 @@ class PostgresStore(RowStore):
         except psycopg.Error as error:
             if error.sqlstate != FENCE_BROKEN:
                 raise
-            raise StoreUnavailable(f"somebody else is taking {self._url.shown} over") from error
+            return False
         self._identity, self._epoch = identity, cluster.epoch + 1
         self._made, self._unsure, self._number = 0, None, None
         self._place = self._seen = self.newest_number()
         self._owned = self._owned_now()
         self._is_open = True
+        return True
 
     def _joining(self) -> Link:
         if self._writer is None or self._writer.is_lost:
@@ -349,7 +382,8 @@ class PostgresStore(RowStore):
             yield SetAside(name=str(run_id), run_id=RunId(str(run_id)), reason=STRAYS)
 
     def _damaged(self, link: Link, *kinds: Kinds) -> Iterator[SetAside]:
-        for name, kind in kinds:
+        for name, plain in kinds:
+            kind = self._signed.kind(plain)
             with link.connection.transaction(), link.stream() as cursor:
                 cursor.execute(self._sql[name], binary=True)
                 for row in cursor:
@@ -520,7 +554,12 @@ class PostgresStore(RowStore):
             psycopg.Error, StoreUnavailable: Nothing was written, or nobody can say yet.
             Fenced: Nothing was written.
         """
-        packet = [(self._sql[name], some) for name, each in found if (some := [*each])]
+        signed = self._signed.written
+        packet = [
+            (self._sql[name], [signed(name, row) for row in some])
+            for name, each in found
+            if (some := [*each])
+        ]
         for is_last in (False, True):
             self._settle()
             number = self._made + 1
@@ -661,6 +700,33 @@ class PostgresStore(RowStore):
         with self._reader() as link:
             return link.ask(statement, parameters)
 
+    def _rows(
+        self,
+        statement: str,
+        kind: rows.Kind[T],
+        parameters: Parameters,
+        reading: Callable[[Sequence[rows.Row]], Callable[[rows.Row], T]] | None = None,
+    ) -> list[T]:
+        if reading is None:
+            return super()._rows(statement, self._signed.kind(kind), parameters)
+
+        def signed(fetched: Sequence[rows.Row]) -> Callable[[rows.Row], T]:
+            read = reading(fetched)
+            return lambda row: read(self._signed.run(row))
+
+        return super()._rows(statement, kind, parameters, signed)
+
+    def checkpoint_of(self, row: rows.Row) -> rows.Checkpoint:
+        """See ``open_elsewhere.Asked``."""
+        return self._signed.kind(rows.CHECKPOINT).read(row)
+
+    def folded(self, kept: rows.Checkpoint, tail: Sequence[rows.Row]) -> rows.Checkpoint:
+        """See ``open_elsewhere.Asked``."""
+        return self._folded(kept, tail)
+
+    def _folded(self, checkpoint: rows.Checkpoint, tail: Sequence[rows.Row]) -> rows.Checkpoint:
+        return super()._folded(checkpoint, [self._signed.event(row) for row in tail])
+
     def _narrowed(self, name: str, where: RunFilter, far: int) -> tuple[str, Mapping[str, object]]:
         return narrowed(self._sql, name, where, self._open_runs, far=far)
 
@@ -747,12 +813,70 @@ class PostgresStore(RowStore):
         """See ``ports.SharedStore.seen_number``."""
         return self._seen
 
+    @property
+    def has_unsigned(self) -> bool:
+        """See ``ports.SharedStore.has_unsigned``."""
+        return self._signer is not None and not self._signer.is_required
+
+    def sign_all(self) -> None:
+        """See ``ports.SharedStore.sign_all``."""
+        if self._signer is None:
+            return
+        with self._reader() as link, self._refused_in_words():
+            # Who begins now signs, or is refused; so what is read after this is all there is.
+            if not self._is_agreed(link, "need_signatures", ()):
+                return
+            number = 0
+            while found := link.ask(self._sql["page_of_runs"], (number, SIEVE_ROWS)):
+                number = int(str(found[-1][0]))
+                self._sign(link, "sign_run", "insert_run", rows.CHECKPOINT, found)
+            self._sign(
+                *(link, "sign_event", "insert_event", rows.EVENT),
+                link.ask(self._sql["unsigned_events"]),
+            )
+            self._sign(
+                *(link, "sign_schedule", "put_schedule", rows.SCHEDULE),
+                link.ask(self._sql["all_schedules"]),
+            )
+            if self._is_agreed(link, "sign_cluster", (self._signer.check, 1)):
+                self._signer.require()
+                log.info("all of %s is signed: what is not is refused now", self._url.shown)
+
+    def _is_agreed(self, link: Link, name: str, parameters: rows.Row) -> bool:
+        """Say it, unless a node of the version before is at work."""
+        with link.connection.transaction():
+            link.ask(self._sql["hold_cluster"])
+            if link.ask(self._sql["older_nodes"]):
+                return False
+            link.ask(self._sql[name], parameters)
+        return True
+
+    def _sign(
+        self, link: Link, name: str, as_in: str, kind: rows.Kind[T], found: Iterable[rows.Row]
+    ) -> None:
+        signed = [now for row in found if (now := self._signed.again(as_in, kind, row))]
+        places = SIGNED[name]
+        if signed:
+            link.send([(self._sql[name], [tuple(row[at] for at in places) for row in signed])])
+
+    def _certificate(self, identity: str, name: str, row: rows.Row) -> bytes | None:
+        """What a node's row has, if it is signed."""
+        certificate, signature = row
+        if self._signer is None or not isinstance(certificate, bytes):
+            return None
+        if self._signer.is_ours(signature, "node", identity, name, certificate):
+            return certificate
+        if identity not in self._forged:
+            self._forged.add(identity)
+            log.error("the row of node %s is not signed with this cluster's secret", name)
+        return None
+
     def survey(self) -> Survey:
         """See ``ports.SharedStore.survey``."""
         nodes: dict[str, SeenNode] = {}
         owners: dict[int, str] = {}
         for row in self._all("survey_nodes"):
-            identity, name, url, labels, slots, version, left_s, is_draining, parts = row
+            identity, name, url, labels, slots, version, *shown, left_s, is_draining, parts = row
             nodes[str(identity)] = SeenNode(
                 identity=str(identity),
                 name=str(name),
@@ -762,12 +886,13 @@ class PostgresStore(RowStore):
                 version=str(version),
                 left_s=float(str(left_s)),
                 is_draining=bool(is_draining),
+                certificate=self._certificate(str(identity), str(name), (*shown,)),
             )
             if parts is not None:
                 owners |= dict.fromkeys(
                     msgspec.json.decode(str(parts), type=list[int]), str(identity)
                 )
-        return Survey(nodes, owners)
+        return Survey(nodes, owners, len(self._forged))
 
     def claim(self, partitions: Collection[int]) -> frozenset[int]:
         """See ``ports.SharedStore.claim``."""
@@ -854,7 +979,7 @@ class PostgresStore(RowStore):
     def _refused_in_words(self) -> Iterator[None]:
         try:
             yield
-        except psycopg.Error as error:
+        except (psycopg.Error, Lost) as error:
             raise StoreUnavailable(f"the database refused a write: {_words(error)}") from error
 
 

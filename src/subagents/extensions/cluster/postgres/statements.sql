@@ -36,7 +36,7 @@ SELECT set_config('lock_timeout', $1::text, true),
 
 -- name: read_cluster
 -- And the transaction of the newest event, and the next one.
-SELECT home, epoch, place_base, checksum,
+SELECT home, epoch, place_base, checksum, is_signed, secret_check,
        (SELECT coalesce(max(place), 0) >> 16 FROM {schema}.journal),
        pg_snapshot_xmax(pg_current_snapshot())::text::bigint
 FROM {schema}.cluster WHERE id = 1;
@@ -59,11 +59,57 @@ WHERE NOT is_over AND ($1::text IS NULL OR home = $1::text);
 -- name: insert_node
 INSERT INTO {schema}.node
   (identity, home, epoch, owner, name, url, labels, slots, version, lease_ms, until, is_draining,
-   is_over, commits, checksum)
+   is_over, commits, checksum, certificate, signature)
 VALUES ($1::text, $2::text, $3::bigint, $4::text, $5::text, $6::text, $7::text, $8::bigint,
         $9::text, $10::bigint,
         coalesce(clock_timestamp() + $10::bigint * interval '1 millisecond', 'infinity'),
-        FALSE, FALSE, 0, $11::bigint);
+        FALSE, FALSE, 0, $11::bigint, $12::bytea, $13::bytea);
+
+-- name: sign_cluster
+-- By whose secret, and from when on ($2 = 1) every run and schedule is signed.
+UPDATE {schema}.cluster
+SET secret_check = $1::bytea, is_signed = is_signed OR $2::bigint = 1 WHERE id = 1;
+
+-- name: hold_cluster
+-- No node joins until the transaction is over.
+SELECT id FROM {schema}.cluster WHERE id = 1 FOR UPDATE;
+
+-- name: older_nodes
+-- At work, and signing nothing.
+SELECT name FROM {schema}.node
+WHERE NOT is_over AND certificate IS NULL
+  AND (lease_ms IS NULL OR until > clock_timestamp() - lease_ms * interval '1 millisecond');
+
+-- name: need_signatures
+-- Programs that do not sign are refused from now on.
+UPDATE {schema}.migration SET needs = number WHERE number = 6;
+
+-- name: page_of_runs
+SELECT {run_row} FROM {schema}.run WHERE number > $1 ORDER BY number LIMIT $2;
+
+-- name: sign_run
+-- As it was read: whoever wrote it since has signed it.
+UPDATE {schema}.run SET origin_signature = new.origin, state_signature = new.state
+FROM unnest($1::bytea[], $2::bytea[], $3::text[], $4::bigint[], $5::bigint[])
+  AS new (origin, state, run_id, seq, checksum)
+WHERE run.run_id = new.run_id AND run.seq = new.seq AND state_checksum = new.checksum;
+
+-- name: unsigned_events
+-- Of those from which open runs are made.
+SELECT journal.number, journal.run_id, journal.seq, at_ms, type, key, data, journal.checksum,
+       signature
+FROM {schema}.run JOIN {schema}.journal ON journal.run = run.number AND journal.seq > run.seq
+WHERE run.is_over = 0 AND signature IS NULL;
+
+-- name: sign_event
+UPDATE {schema}.journal SET signature = new.signature
+FROM unnest($1::bytea[], $2::text[], $3::bigint[]) AS new (signature, run_id, seq)
+JOIN {schema}.run USING (run_id)
+WHERE journal.run = run.number AND journal.seq = new.seq;
+
+-- name: sign_schedule
+UPDATE {schema}.schedule SET signature = $1::bytea
+WHERE schedule_id = $2::text AND checksum = $3::bigint;
 
 -- name: inherit_parts
 -- What a home had; NULL = all there are.
@@ -150,6 +196,7 @@ SELECT part FROM {schema}.part WHERE owner = $1;
 
 -- name: survey_nodes
 SELECT identity, name, url, labels, slots, version,
+       CASE WHEN NOT is_over THEN certificate END, signature,
        CASE WHEN lease_ms IS NULL AND NOT is_over THEN 'infinity'::float8
             WHEN is_over THEN least(0, extract(epoch FROM until - clock_timestamp())::float8)
             ELSE extract(epoch FROM until - clock_timestamp())::float8 END,
@@ -202,51 +249,58 @@ WHERE run = (SELECT number FROM {schema}.run WHERE run_id = $1) AND seq = $2;
 INSERT INTO {schema}.run
   (number, run_id, seq, phase, label, agent_id, requester, requester_run, session_key, is_over,
    keeps_session, created_at_ms, ended_at_ms, archived_at_ms, origin, state, origin_checksum,
-   state_checksum, directory, tags, outcome, plan, pending, part)
+   state_checksum, directory, tags, outcome, plan, pending, part, origin_signature,
+   state_signature)
 SELECT * FROM unnest(
   $1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[],
   $8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[],
   $14::bigint[], $15::bytea[], $16::bytea[], $17::bigint[], $18::bigint[], $19::text[],
-  $20::text[], $21::text[], $22::text[], $23::bytea[], $24::bigint[]);
+  $20::text[], $21::text[], $22::text[], $23::bytea[], $24::bigint[], $25::bytea[], $26::bytea[]);
 
 -- name: update_run
 UPDATE {schema}.run SET seq = new.seq, phase = new.phase, state = new.state,
-                        state_checksum = new.state_checksum, pending = new.pending
-FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::bigint[], $5::bytea[], $6::text[])
-  AS new (seq, phase, state, state_checksum, pending, run_id)
+                        state_checksum = new.state_checksum, pending = new.pending,
+                        state_signature = new.signature
+FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::bigint[], $5::bytea[], $6::text[], $7::bytea[])
+  AS new (seq, phase, state, state_checksum, pending, run_id, signature)
 WHERE run.run_id = new.run_id;
 
 -- name: end_run
 UPDATE {schema}.run SET seq = new.seq, phase = new.phase, state = new.state,
                         state_checksum = new.state_checksum, pending = new.pending,
-                        is_over = new.is_over, ended_at_ms = new.ended_at_ms, outcome = new.outcome
+                        is_over = new.is_over, ended_at_ms = new.ended_at_ms, outcome = new.outcome,
+                        state_signature = new.signature
 FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::bigint[], $5::bytea[], $6::bigint[],
-            $7::bigint[], $8::text[], $9::text[])
-  AS new (seq, phase, state, state_checksum, pending, is_over, ended_at_ms, outcome, run_id)
+            $7::bigint[], $8::text[], $9::text[], $10::bytea[])
+  AS new (seq, phase, state, state_checksum, pending, is_over, ended_at_ms, outcome, run_id,
+          signature)
 WHERE run.run_id = new.run_id;
 
 -- name: archive_run
 UPDATE {schema}.run SET seq = new.seq, phase = new.phase, state = new.state,
                         state_checksum = new.state_checksum, pending = new.pending,
                         is_over = new.is_over, ended_at_ms = new.ended_at_ms, outcome = new.outcome,
-                        archived_at_ms = new.archived_at_ms
+                        archived_at_ms = new.archived_at_ms, state_signature = new.signature
 FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::bigint[], $5::bytea[], $6::bigint[],
-            $7::bigint[], $8::text[], $9::bigint[], $10::text[])
+            $7::bigint[], $8::text[], $9::bigint[], $10::text[], $11::bytea[])
   AS new (seq, phase, state, state_checksum, pending, is_over, ended_at_ms, outcome, archived_at_ms,
-          run_id)
+          run_id, signature)
 WHERE run.run_id = new.run_id;
 
 -- name: insert_event
 -- An event of a run that is not there fails: journal.run cannot be NULL.
-INSERT INTO {schema}.journal (place, number, run, run_id, seq, at_ms, type, key, data, checksum)
+INSERT INTO {schema}.journal
+  (place, number, run, run_id, seq, at_ms, type, key, data, checksum, signature)
 SELECT ((SELECT {schema}.transaction_number()) << 16) + new.ordinal, new.number, (SELECT run.number FROM {schema}.run WHERE run.run_id = new.run_id),
-       new.run_id, new.seq, new.at_ms, new.type, new.key, new.data, new.checksum
+       new.run_id, new.seq, new.at_ms, new.type, new.key, new.data, new.checksum, new.signature
 FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[],
-            $7::bytea[], $8::bigint[])
-  WITH ORDINALITY AS new (number, run_id, seq, at_ms, type, key, data, checksum, ordinal);
+            $7::bytea[], $8::bigint[], $9::bytea[])
+  WITH ORDINALITY AS new (number, run_id, seq, at_ms, type, key, data, checksum, signature, ordinal);
 
 -- name: update_origin
-UPDATE {schema}.run SET origin = $1::bytea, origin_checksum = $2::bigint WHERE run_id = $3::text;
+UPDATE {schema}.run SET origin = $1::bytea, origin_checksum = $2::bigint,
+                        origin_signature = $4::bytea
+WHERE run_id = $3::text;
 
 -- name: select_events
 -- Of some types, which are a JSON list.
@@ -326,15 +380,16 @@ ON CONFLICT (requester, key) DO UPDATE SET run_id = excluded.run_id,
   created_at_ms = excluded.created_at_ms, digest = excluded.digest, checksum = excluded.checksum;
 
 -- name: put_schedule
-INSERT INTO {schema}.schedule (schedule_id, state, checksum)
-VALUES ($1::text, $2::bytea, $3::bigint)
-ON CONFLICT (schedule_id) DO UPDATE SET state = excluded.state, checksum = excluded.checksum;
+INSERT INTO {schema}.schedule (schedule_id, state, checksum, signature)
+VALUES ($1::text, $2::bytea, $3::bigint, $4::bytea)
+ON CONFLICT (schedule_id) DO UPDATE SET state = excluded.state, checksum = excluded.checksum,
+                                        signature = excluded.signature;
 
 -- name: remove_schedule
 DELETE FROM {schema}.schedule WHERE schedule_id = $1::text;
 
 -- name: load_schedules
-SELECT schedule_id, state, checksum FROM {schema}.schedule
+SELECT schedule_id, state, checksum, signature FROM {schema}.schedule
 WHERE schedule_id NOT IN (SELECT name FROM {schema}.set_aside);
 
 -- name: load_open
@@ -457,7 +512,7 @@ WHERE is_over = 1 AND pending IS NOT NULL AND part = ANY($1::smallint[]);
 
 -- name: select_tails
 -- What came behind the rows of some runs: two columns, of which the first has their ids.
-SELECT number, journal.run_id, journal.seq, at_ms, type, key, data, journal.checksum
+SELECT number, journal.run_id, journal.seq, at_ms, type, key, data, journal.checksum, signature
 FROM json_to_recordset($1::json) AS head (id text, seq bigint)
 JOIN {schema}.journal
   ON journal.run = (SELECT number FROM {schema}.run WHERE run.run_id = head.id COLLATE "C")
@@ -641,7 +696,7 @@ SELECT {run_row} FROM {schema}.run ORDER BY number;
 SELECT run_id, attempt, owner, epoch, until_ms, cursor, checksum FROM {schema}.lease;
 
 -- name: all_schedules
-SELECT schedule_id, state, checksum FROM {schema}.schedule;
+SELECT schedule_id, state, checksum, signature FROM {schema}.schedule;
 
 -- name: all_messages
 SELECT number, message_id, session_key, run_id, kind, created_at_ms, text, consumed_at_ms,

@@ -1,8 +1,8 @@
 """What runs have besides their rows, where the nodes of a cluster share it in their database."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from subagents.config.paths import Paths
 from subagents.config.settings import Settings
 from subagents.errors import ConfigError
 from subagents.extensions.cluster.cluster_settings import ClusterSettings
@@ -15,8 +15,6 @@ from subagents.extensions.cluster.shared.row_transcript import no_objects
 from subagents.extensions.cluster.shared.run_tables import RunTables
 from subagents.extensions.cluster.shared.transcript_rows import TranscriptRows
 from subagents.extensions.cluster.shared_store import SharedStore
-from subagents.extensions.cluster.trust.sealing import Seal
-from subagents.extensions.cluster.trust.trust_files import TrustFiles
 from subagents.installation import extra_command
 from subagents.node import RunLogs
 
@@ -24,24 +22,30 @@ if TYPE_CHECKING:
     from subagents.extensions.cluster.shared.stored_objects import StoredObjects
 
 
-def row_logs(paths: Paths, settings: Settings, url: str, shared: SharedStore) -> RunLogs:
+def row_logs(
+    settings: Settings,
+    url: str,
+    shared: SharedStore,
+    encrypt: Callable[[bytes], bytes],
+    decrypt: Callable[[bytes], bytes],
+) -> RunLogs:
     """All of it.
 
     Args:
-        paths: The home.
-        settings: Of its daemon.
+        settings: Of the daemon.
         url: Of the cluster's database.
         shared: The store there.
+        encrypt: See ``EnvironmentRows``.
+        decrypt: See ``EnvironmentRows``.
 
     Raises:
         ConfigError: There is an object store, but not what is needed to use it.
     """
     tables = RunTables(url, lambda: shared.identity)
-    seal = Seal(TrustFiles(paths.cluster_dir).secret, "environments of runs")
     place = settings.table(ClusterSettings).objects
     objects = None if place is None else _objects(place)
     return RunLogs(
-        environments=EnvironmentRows(tables, seal.encrypt, seal.decrypt),
+        environments=EnvironmentRows(tables, encrypt, decrypt),
         progress=ProgressRows(tables),
         results=ResultRows(tables),
         transcripts=TranscriptRows(tables, no_objects if objects is None else objects.read),

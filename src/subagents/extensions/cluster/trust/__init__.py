@@ -1,4 +1,4 @@
-"""How the nodes of a cluster trust each other: a CA of its own, and tokens to join it.
+"""How the nodes of a cluster trust each other: by certificates in their rows, and by a secret.
 
-Needs subagents[cluster]; named by ``wiring`` and the command line alone.
+Needs subagents[cluster]; see docs/decisions/0108.
 """

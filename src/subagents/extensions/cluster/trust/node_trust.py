@@ -1,172 +1,162 @@
-"""A node's certificate: issued by itself when it starts, and again at half its life."""
+"""A node's certificate, made anew at each start, and whom it believes: the nodes of its survey."""
 
-import logging
+import ipaddress
+import re
 import ssl
-import threading
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from subagents.errors import ConfigError, Forbidden, SubagentsError, UsageError
+from subagents.durable_files import replace_file
+from subagents.extensions.cluster.shared_store import Survey
 from subagents.extensions.cluster.trust import tls
-from subagents.extensions.cluster.trust.authority import (
-    NODE_LIFE,
-    Authority,
-    certifiable,
-    digest,
-    fingerprint,
-)
-from subagents.extensions.cluster.trust.join_token import coded, decoded
-from subagents.extensions.cluster.trust.trust_files import TrustFiles
-from subagents.extensions.cluster.trust.trust_tables import TrustTables
+from subagents.extensions.cluster.trust.former_trust import FormerTrust, name_of
 
-log = logging.getLogger(__name__)
-
-LOOK_S: Final = 60.0
-"""How often the clock on the wall is looked at: a machine that slept has missed what was due."""
+# RFC 5280, 4.1.2.5: the end of a certificate that has none. No node looks at either.
+VALID_FROM: Final = datetime(2000, 1, 1, tzinfo=UTC)
+VALID_UNTIL: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+_DNS_NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 
 
 class NodeTrust:
-    """See ``ports.ClusterTrust``. Between ``start`` and ``close`` a thread renews the certificate.
+    """Both contexts stay good as long as the process lives: each new connection is made with those
+    certificates pinned that the newest survey has. Used by one event loop.
 
     Args:
-        files: Of this home.
-        tables: Of the cluster's database.
+        file: For certificate and key, of this user alone. OpenSSL reads a key from a file only, and
+            whoever reads this home has the secret and the operator's token anyway.
         node: The node's name.
         hosts: Names and addresses under which others call it.
-        life: Of each certificate.
-        look_s: See ``LOOK_S``.
-        wall: This machine's time.
+        survey: The newest look at who is there; a node's certificate is in it while its row is not
+            over, and only where it is signed.
+        former: From the version before; None = a new home.
     """
 
     def __init__(
         self,
-        files: TrustFiles,
-        tables: TrustTables,
+        file: Path,
         *,
         node: str,
-        hosts: Sequence[str],
-        life: timedelta = NODE_LIFE,
-        look_s: float = LOOK_S,
-        wall: Callable[[], datetime] = lambda: datetime.now(UTC),
+        hosts: Iterable[str],
+        survey: Callable[[], Survey],
+        former: FormerTrust | None = None,
     ) -> None:
-        self._files = files
-        self._tables = tables
-        self._node = node
-        self._hosts = certifiable([*hosts, node])
-        self._life = life
-        self._look_s = look_s
-        self._wall = wall
-        self._stopping = threading.Event()
-        self._renewing: threading.Thread | None = None
-        self._certificate: x509.Certificate | None = None
-        self._listening = tls.NewestContext(ssl.PROTOCOL_TLS_SERVER)
-        self._calling = tls.NewestContext(ssl.PROTOCOL_TLS_CLIENT)
-
-    @property
-    def node(self) -> str:
-        return self._node
-
-    @property
-    def ends_at_ms(self) -> int:
-        assert self._certificate is not None  # noqa: S101  it was started
-        return round(self._certificate.not_valid_after_utc.timestamp() * 1000)
+        self.node = node
+        self.refused = 0
+        """Connections of whoever had no certificate that counts."""
+        self.on_unknown: Callable[[], None] = lambda: None
+        """Called for each of them: there may be a node that was not seen yet."""
+        self._file = file
+        self._former = former
+        kept = None if former is None else former.node
+        self._pem = kept or _made(node, [*hosts, node])
+        found = x509.load_pem_x509_certificate(self._pem)
+        self.certificate = found.public_bytes(serialization.Encoding.DER)
+        """Ours, in DER, for our row."""
+        self._survey = survey
+        self._seen: Survey | None = None
+        self._names: Mapping[bytes, str] = {}
+        self._pins: frozenset[bytes] | None = None
+        self._newest: Mapping[ssl._SSLMethod, ssl.SSLContext] = {}
+        self.server_context = self._context(ssl.PROTOCOL_TLS_SERVER)
+        """For a listener: takes only clients that are nodes."""
+        self.client_context = self._context(ssl.PROTOCOL_TLS_CLIENT)
+        """For calls: takes only servers that are nodes, by the host that is called."""
 
     def start(self) -> None:
-        """See ``ports.ClusterTrust.start``."""
-        self.renew()
-        self._renewing = threading.Thread(target=self._renew, name="certificate", daemon=True)
-        self._renewing.start()
+        """Put certificate and key where OpenSSL reads them; before any connection. Blocking."""
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_file(self._file, self._pem)
 
-    def close(self) -> None:
-        self._stopping.set()
-        if self._renewing is not None:
-            self._renewing.join()
-
-    def server_context(self) -> ssl.SSLContext:
-        return self._listening
-
-    def client_context(self) -> ssl.SSLContext:
-        return self._calling
-
-    def admit(self, secret: str) -> str:
-        try:
-            is_burned = self._tables.burn(digest(decoded(secret)))
-        except UsageError:
-            is_burned = False
-        if not is_burned:
-            log.warning("a join token was refused: it was used, has expired or never was")
-            raise unusable_token()
-        log.info("a machine joined the cluster with a token")
-        return coded(self._files.secret())
-
-    def renew(self) -> None:
-        """Issue a certificate now; raises as ``start``, and then the one before stays."""
-        authority = opened(self._files, self._tables)
-        issued = authority.issue_node(self._node, self._hosts, self._tables.now(), self._life)
-        self._files.put_node(issued.pem)
-        ca, file = authority.certificate, self._files.node_file
-        self._listening.newest = tls.server_context(ca, file)
-        self._calling.newest = tls.client_context(ca, file)
-        self._certificate = issued.certificate
-        until = issued.certificate.not_valid_after_utc.isoformat(timespec="seconds")
-        log.info("the certificate of node %s is good until %s", self._node, until)
-
-    def _renew(self) -> None:
-        failed = ""
-        while not self._stopping.wait(self._wait_s()):
-            if self._left > self._life / 2:
-                continue
-            try:
-                self.renew()
-                failed = ""
-            except SubagentsError as error:
-                if error.message != failed:
-                    log.warning(
-                        "the certificate of node %s cannot be renewed, %d minutes before its end:"
-                        " %s",
-                        self._node,
-                        self._left // timedelta(minutes=1),
-                        error.message,
-                    )
-                failed = error.message
+    def node_of(self, shown: ssl.SSLObject | None) -> str | None:
+        """The node at the other end of a connection, as of now; None = none whose row counts."""
+        certificate = None if shown is None else shown.getpeercert(binary_form=True)
+        if shown is None or certificate is None:
+            return None
+        self._look()
+        name = self._names.get(certificate)
+        if name is None and self._ca is not None:
+            name = name_of(shown.getpeercert())
+            return name if name in self._older else None
+        return name
 
     @property
-    def _left(self) -> timedelta:
-        assert self._certificate is not None  # noqa: S101  it was started
-        return self._certificate.not_valid_after_utc - self._wall()
+    def _ca(self) -> bytes | None:
+        """Of the version before, as long as one of its nodes is there."""
+        return self._former.ca if self._former is not None and self._older else None
 
-    def _wait_s(self) -> float:
-        due_s = (self._left - self._life / 2).total_seconds()
-        # What is overdue failed, and is tried again at each look.
-        return min(due_s, self._look_s) if due_s > 0 else self._look_s
+    @property
+    def _older(self) -> frozenset[str]:
+        nodes = self._survey().nodes.values()
+        return frozenset(e.name for e in nodes if e.certificate is None and e.left_s > 0)
+
+    def _look(self) -> None:
+        survey = self._survey()
+        if survey is self._seen:
+            return
+        self._names = {e.certificate: e.name for e in survey.nodes.values() if e.certificate}
+        ca = self._ca
+        pins = frozenset(self._names) | (set() if ca is None else {ca})
+        if pins != self._pins:
+            self._newest = {
+                each: tls.context(each, self._file, pins, self._met_unknown)
+                for each in (ssl.PROTOCOL_TLS_SERVER, ssl.PROTOCOL_TLS_CLIENT)
+            }
+            self._pins = pins
+        self._seen = survey
+
+    def _met_unknown(self) -> None:
+        self.refused += 1
+        self.on_unknown()
+
+    def _context(self, protocol: ssl._SSLMethod) -> tls.NewestContext:
+        def newest() -> ssl.SSLContext:
+            self._look()
+            return self._newest[protocol]
+
+        made = tls.NewestContext(protocol)
+        made.newest = newest
+        return made
 
 
-def opened(files: TrustFiles, tables: TrustTables) -> Authority:
-    """The CA of the cluster that this home belongs to.
-
-    Raises:
-        ConfigError: It belongs to none, or the database is another cluster's.
-        CorruptState: The CA's key does not open.
-        StoreUnavailable: The database cannot be asked.
-    """
-    ours, secret, stored = files.ca(), files.secret(), tables.ca()
-    if stored is None or fingerprint(stored.certificate) != fingerprint(ours):
-        whose = "has no cluster" if stored is None else "is that of another cluster"
-        raise ConfigError(
-            f"{tables.place} {whose}, and this home belongs to one",
-            hint="correct daemon.store, or leave the cluster: subagents cluster leave",
-            details={"keys": ["daemon.store"]},
-        )
-    return Authority.unlocked(ours, stored.locked_key, secret)
-
-
-def unusable_token() -> Forbidden:
-    """For a token that opens nothing."""
-    return Forbidden(
-        "this token was used, has expired or never was one of this cluster",
-        guardrail="join_token",
-        hint="make a new one on a node of the cluster: subagents cluster token",
+def _made(node: str, hosts: Iterable[str]) -> bytes:
+    """A new key and its self-signed certificate, of a server and a client (PEM)."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, node)])
+    usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+    public = key.public_key()
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(public)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(VALID_FROM)
+        .not_valid_after(VALID_UNTIL)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
+        .add_extension(x509.SubjectAlternativeName([*_named(hosts)]), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+        .sign(key, hashes.SHA256())
     )
+    return certificate.public_bytes(serialization.Encoding.PEM) + key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+
+
+def _named(hosts: Iterable[str]) -> Iterable[x509.GeneralName]:
+    """Those of the names that a certificate can have: addresses and names of hosts."""
+    for each in dict.fromkeys(hosts):
+        try:
+            yield x509.IPAddress(ipaddress.ip_address(each))
+        except ValueError:
+            if _DNS_NAME.fullmatch(each):
+                yield x509.DNSName(each)

@@ -1,7 +1,6 @@
 """What only the nodes of a cluster may read, though it lies in their database."""
 
 import os
-from collections.abc import Callable
 from typing import Final
 
 from cryptography.exceptions import InvalidTag
@@ -13,18 +12,21 @@ _NONCE_BYTES: Final = 12
 _KEY_BYTES: Final = 32
 
 
+def derived(secret: bytes, purpose: str) -> bytes:
+    """The key of 32 bytes that every node makes of the cluster's secret for this purpose."""
+    return HKDF(hashes.SHA256(), _KEY_BYTES, salt=None, info=purpose.encode()).derive(secret)
+
+
 class Seal:
     """AES-256-GCM with a key made of the cluster's secret.
 
     Args:
-        secret: Gives it when it is needed first; may raise ``ConfigError``.
+        secret: Of the cluster.
         purpose: Of what is encrypted: each has a key of its own.
     """
 
-    def __init__(self, secret: Callable[[], bytes], purpose: str) -> None:
-        self._secret = secret
-        self._purpose = purpose
-        self._known: AESGCM | None = None
+    def __init__(self, secret: bytes, purpose: str) -> None:
+        self._key = AESGCM(derived(secret, purpose))
 
     def encrypt(self, plain: bytes) -> bytes:
         """Different each time. A key is good for 2³² of them, years of a busy cluster."""
@@ -41,10 +43,3 @@ class Seal:
             return self._key.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None)
         except (InvalidTag, ValueError) as error:
             raise ValueError("it was encrypted by another cluster, or changed since") from error
-
-    @property
-    def _key(self) -> AESGCM:
-        if self._known is None:
-            derived = HKDF(hashes.SHA256(), _KEY_BYTES, salt=None, info=self._purpose.encode())
-            self._known = AESGCM(derived.derive(self._secret()))
-        return self._known

@@ -1,41 +1,57 @@
-"""TLS between nodes: both sides show a certificate of the cluster's CA, in TLS 1.3."""
+"""TLS between nodes: both sides show a certificate that the other one has pinned, in TLS 1.3."""
 
 import ssl
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
+NO_CHECK_TIME: Final = 0x200000
+"""OpenSSL's ``X509_V_FLAG_NO_CHECK_TIME``: a pinned certificate is good as long as it is pinned."""
 
 
-def server_context(ca: x509.Certificate, file: Path) -> ssl.SSLContext:
-    """For a listener that takes only clients of the cluster.
+class _Told(ssl.SSLObject):
+    def do_handshake(self) -> None:
+        try:
+            super().do_handshake()
+        except ssl.SSLCertVerificationError:
+            if isinstance(self.context, _PinningContext):
+                self.context.on_unknown()
+            raise
+
+
+class _PinningContext(ssl.SSLContext):
+    """Says when somebody comes whom it does not know."""
+
+    sslobject_class = _Told
+    on_unknown: Callable[[], None]
+
+
+def context(
+    protocol: ssl._SSLMethod, file: Path, pins: Iterable[bytes], on_unknown: Callable[[], None]
+) -> ssl.SSLContext:
+    """For a listener, or for calls by the host in a certificate.
 
     Args:
-        ca: Whose certificates clients must have.
+        protocol: ``PROTOCOL_TLS_SERVER`` or ``PROTOCOL_TLS_CLIENT``.
         file: Certificate and key to show.
+        pins: The certificates (DER) of the other end that are taken; what one of them issued is
+            not, since none is a CA's.
+        on_unknown: Called where the other end shows none of them.
     """
-    context = _context(ssl.PROTOCOL_TLS_SERVER, ca, file)
-    context.verify_mode = ssl.CERT_REQUIRED
-    # Who comes again with a ticket is not asked whether its certificate still holds.
-    context.num_tickets = 0
-    return context
-
-
-def client_context(ca: x509.Certificate, file: Path) -> ssl.SSLContext:
-    """For connections to nodes of the cluster, by the host in their certificate."""
-    return _context(ssl.PROTOCOL_TLS_CLIENT, ca, file)
-
-
-def _context(protocol: ssl._SSLMethod, ca: x509.Certificate, file: Path) -> ssl.SSLContext:
-    context = ssl.SSLContext(protocol)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    # As newer versions of Python have it by default.
-    context.verify_flags |= ssl.VERIFY_X509_STRICT
-    context.load_verify_locations(cadata=ca.public_bytes(Encoding.DER))
-    context.load_cert_chain(file)
-    return context
+    made = _PinningContext(protocol)
+    made.on_unknown = on_unknown
+    made.minimum_version = ssl.TLSVersion.TLSv1_3
+    # A trusted certificate need not be a root, and its dates are looked at by nobody.
+    made.verify_flags |= ssl.VERIFY_X509_STRICT | ssl.VERIFY_X509_PARTIAL_CHAIN
+    made.verify_flags |= ssl.VerifyFlags(NO_CHECK_TIME)
+    made.verify_mode = ssl.CERT_REQUIRED
+    if protocol is ssl.PROTOCOL_TLS_SERVER:
+        # Who comes again with a ticket is not asked whether its certificate still holds.
+        made.num_tickets = 0
+    if found := b"".join(pins):
+        made.load_verify_locations(cadata=found)
+    made.load_cert_chain(file)
+    return made
 
 
 class NewestContext(ssl.SSLContext):
@@ -45,14 +61,14 @@ class NewestContext(ssl.SSLContext):
     Whoever gets past this one has a context that trusts nobody and shows nothing.
     """
 
-    newest: ssl.SSLContext
+    newest: Callable[[], ssl.SSLContext]
 
     def wrap_bio(self, *args: Any, **options: Any) -> ssl.SSLObject:
-        return self.newest.wrap_bio(*args, **options)
+        return self.newest().wrap_bio(*args, **options)
 
     def wrap_socket(self, *args: Any, **options: Any) -> ssl.SSLSocket:
-        return self.newest.wrap_socket(*args, **options)
+        return self.newest().wrap_socket(*args, **options)
 
     def set_alpn_protocols(self, alpn_protocols: Iterable[str]) -> None:
         """Clients of HTTP say it before each connection."""
-        self.newest.set_alpn_protocols(alpn_protocols)
+        self.newest().set_alpn_protocols(alpn_protocols)
