@@ -23,7 +23,7 @@ BELOW = {
     "mcp": ("install", "uninstall", "config", "plugin", "skill"),
     "hook": ("stop", "session-start"),
     "notifications": ("test",),
-    "cluster": ("init", "token", "join", "leave", "status", "drain", "undrain"),
+    "cluster": ("init", "token", "join", "leave", "status", "drain", "undrain", "forget"),
     "db": ("check", "backup", "restore", "repair"),
     "service": ("install", "uninstall"),
 }

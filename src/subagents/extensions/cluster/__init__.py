@@ -53,6 +53,11 @@ extension = Extension(
                 "subagents.extensions.cluster.cli.node_commands:undrain",
                 "Take the node back",
             ),
+            Command(
+                "cluster forget",
+                "subagents.extensions.cluster.cli.node_commands:forget",
+                "Take over from a node that is gone",
+            ),
         )
     },
     parents={"cluster": "Work on several machines that share a PostgreSQL database"},

@@ -112,7 +112,9 @@ class Node:
         self.member = ClusterMember(
             name=name, address=("127.0.0.1", port), url=url, trust=trust, peers=Peers(trust)
         )
-        table.nodes[self.identity] = SeenNode(self.identity, name, url, (), None, "1", 6.0, False)
+        table.nodes[self.identity] = SeenNode(
+            self.identity, name, name, url, (), None, "1", 6.0, False
+        )
         self.table = table
         self.owners = Owners(table, self.identity)
         self.peers = self.member.peers

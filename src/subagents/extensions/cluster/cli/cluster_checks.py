@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from subagents.api.wire.daemon_answers import Cluster
 from subagents.api.wire.wire_struct import read
 from subagents.cli.connection import session
 from subagents.cli.doctor_check import FAIL, OK, WARN, Check
@@ -13,6 +12,7 @@ from subagents.client.client import Client, Document
 from subagents.config.paths import Paths
 from subagents.config.user_config import UserConfig
 from subagents.errors import ConfigError, SubagentsError
+from subagents.extensions.cluster.api.cluster_answers import Cluster
 from subagents.extensions.cluster.cli.cluster_home import ClusterHome, cluster_home
 from subagents.extensions.cluster.cli.node_commands import PLACE
 from subagents.extensions.cluster.cluster_settings import ClusterSettings

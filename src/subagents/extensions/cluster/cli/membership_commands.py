@@ -137,8 +137,8 @@ def _url(home: ClusterHome, given: str | None) -> str | None:
 
 
 def _url_of_daemon() -> str | None:
-    from subagents.api.wire.daemon_answers import Cluster  # noqa: PLC0415
     from subagents.api.wire.wire_struct import read  # noqa: PLC0415
+    from subagents.extensions.cluster.api.cluster_answers import Cluster  # noqa: PLC0415
 
     try:
         # None is started to be asked: it would be one without the address that it is about.
