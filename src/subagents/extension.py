@@ -147,7 +147,7 @@ class Extension(NamedTuple):
     """``(Paths, diagnostics | None) → Iterable[Check]``: what ``doctor`` looks at. The diagnostics
     are the daemon's, where one answers."""
     diagnostics: str = ""
-    """``(Services) → object``: a field of ``GET /v1/diagnostics``, of the extension's name."""
+    """``(Services) → object``, or a coroutine: a field of ``GET /v1/diagnostics``, by our name."""
 
 
 class Refused(NamedTuple):

@@ -23,7 +23,7 @@ BELOW = {
     "mcp": ("install", "uninstall", "config"),
     "hook": ("stop", "session-start"),
     "notifications": ("test",),
-    "cluster": ("init", "token", "join", "leave", "status", "drain"),
+    "cluster": ("status", "drain", "forget"),
     "db": ("check", "backup", "restore", "repair"),
     "service": ("install", "uninstall"),
 }

@@ -160,7 +160,8 @@ def gives_back_what_is_at_work(patch: pytest.MonkeyPatch) -> None:
 
 @cluster_mutation
 def gives_back_before_it_is_written(patch: pytest.MonkeyPatch) -> None:
-    async def give_back(self: Moves, partitions: Any) -> None:
+    async def give_back(self: Moves, partitions: Any, *, at_work: bool = False) -> None:
+        del at_work
         leaving = frozenset(partitions) & frozenset(self._idle_among(self._partitions.owned))
         runs = self._runs_of(leaving)
         self._partitions.owned -= leaving
@@ -186,9 +187,9 @@ def reads_what_others_have_as_it_stands(patch: pytest.MonkeyPatch) -> None:
 @cluster_mutation
 def forgets_what_it_gave_back_is_no_more_its(patch: pytest.MonkeyPatch) -> None:
     def make(original: Any) -> Any:
-        async def give_back(self: Moves, partitions: Any) -> None:
+        async def give_back(self: Moves, partitions: Any, *, at_work: bool = False) -> None:
             before = self._partitions.owned
-            await original(self, partitions)
+            await original(self, partitions, at_work=at_work)
             self._partitions.owned |= before
 
         return give_back

@@ -6,6 +6,7 @@ an answer as the seed says; all nodes see one clock of its.
 """
 
 import asyncio
+import contextlib
 import random
 import shutil
 from collections.abc import (
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from tests.simulation.delivery_channels import Channels
+from tests.simulation.far_machines import host_of, places_of
 from tests.simulation.host import SeededIds
 from tests.simulation.invariants import Judge
 from tests.simulation.outside_world import (
@@ -56,6 +58,7 @@ from subagents.errors import (
 )
 from subagents.extensions.cluster.engine.cluster_sharing import ClusterSharing
 from subagents.extensions.cluster.node_deadline import margin_s
+from subagents.extensions.cluster.remote.attempt_host import AttemptHost
 from subagents.extensions.cluster.shared_store import Member, SeenNode
 from subagents.ports import AttemptRef, Batch, Launch, StartedInfo
 from subagents.store.progress_files import ProgressFiles
@@ -169,9 +172,10 @@ class NodeStore(SharedSqlite):
 class NodeLife(Process):
     """One start of a node."""
 
-    def __init__(self, number: int, engine: Engine, store: NodeStore) -> None:
+    def __init__(self, number: int, engine: Engine, store: NodeStore, host: AttemptHost) -> None:
         self.number = number
         self.engine = engine
+        self.host = host
         self.store = store
         self.is_serving = False
         self.calls: dict[asyncio.Future[Any], None] = {}
@@ -402,13 +406,18 @@ class Machine:
         world = self.world
         world.lives += 1
         store = NodeStore(self, f"{self.name}-{world.lives}")
+        runtimes = {
+            "able": MachineRuntime("able", ABLE, world.workers, self),
+            "plain": MachineRuntime("plain", PLAIN, world.workers, self),
+        }
+        places = places_of(self, lambda: sharing.partitions.survey, lambda: engine.workplace)
+        sharing = ClusterSharing(
+            store, self.off_loop, self.clock, peers_promise=self._peers_promise, places=places
+        )
         engine = Engine(
             Adapters(
                 store=store,
-                runtimes={
-                    "able": MachineRuntime("able", ABLE, world.workers, self),
-                    "plain": MachineRuntime("plain", PLAIN, world.workers, self),
-                },
+                runtimes=runtimes,
                 couriers={},
                 clock=self.clock,
                 ids=world.ids,
@@ -416,19 +425,18 @@ class Machine:
                 renewing=self.off_loop,
                 verifier=SeededVerifier(world.workers, self),
                 settings=world.settings,
-                progress_log=ProgressFiles(self._state / "progress"),
-                results=ResultFiles(self._state / "results"),
-                transcripts=TranscriptFiles(self._state / "transcripts"),
+                # Whoever goes on with a run reads what was kept before, as from the database.
+                progress_log=ProgressFiles(world.directory / "progress"),
+                results=ResultFiles(world.directory / "results"),
+                transcripts=TranscriptFiles(world.directory / "transcripts"),
                 state_dir=self._state / "performance",
                 owner=store.identity,
                 node=self.name,
                 extend_work=self.extend_work,
-                sharing=ClusterSharing(
-                    store, self.off_loop, self.clock, peers_promise=self._peers_promise
-                ),
+                sharing=sharing,
             )
         )
-        life = NodeLife(world.lives, engine, store)
+        life = NodeLife(world.lives, engine, store, host_of(self, runtimes))
         engine.on_fenced(lambda: self._end(life, "fenced"))
         return life
 
@@ -472,6 +480,17 @@ class Machine:
         self.kill(down_s)
         if self._keeping is not None:
             self._keeping.cancel()
+
+    async def hand_over(self, most_s: float) -> None:
+        """All that is decided here is another's, workers and all, before it is stopped."""
+        with contextlib.suppress(SubagentsError):
+            await self.call(lambda engine: engine.drain(is_on=True), is_of_memory=False)
+        until_s = self.world.loop.time() + most_s
+        while (life := self.life) is not None and self.world.loop.time() < until_s:
+            if not self.world.database.owned(life.store.identity):
+                self.world.judge.note(f"{life.store.identity} handed all over")
+                return
+            await asyncio.sleep(0.1)
 
     async def stop(self, down_s: float) -> None:
         """An orderly end, as at an upgrade."""
@@ -605,6 +624,7 @@ class ClusterWorld:
         """Partitions that a node took over from another one."""
         self._rng = random.Random(f"{seed}:blows")
         self._fault_rng = random.Random(f"{seed}:database")
+        self._handing = random.Random(f"{seed}:hand-over")
         self.outside = context_of(Process())
         """Of what nothing kills."""
         shutil.copyfile(template, directory / "shared.db")
@@ -737,8 +757,11 @@ class ClusterWorld:
             self.judge.fail("an outage of the database moves nothing", "owners changed")
 
     async def drain(self) -> None:
-        """A node is stopped in the orderly way, and started again."""
-        await self.drawn().stop(self._rng.choice((0.01, 1.0, LEASE_S * 2)))
+        """A node is stopped in the orderly way, and started again; often it is drained before."""
+        machine = self.drawn()
+        if self._handing.random() < 0.5:
+            await machine.hand_over(LEASE_S * 3)
+        await machine.stop(self._rng.choice((0.01, 1.0, LEASE_S * 2)))
 
     def mend(self) -> None:
         """From now on nothing goes wrong."""

@@ -103,7 +103,8 @@ class SharedSqlite(SqliteStore):
         self, database: SharedDatabase, *, home: str, member: Member, identity: str
     ) -> None:
         super().__init__(database.path)
-        self._shared, self._home, self._member = database, home, member
+        self._shared, self.home, self._member = database, home, member
+        self.has_workers = lambda: False
         self.identity = identity
         self._sees_all = False
         self._holds_home = False
@@ -115,12 +116,12 @@ class SharedSqlite(SqliteStore):
         self._require_reached()
         epoch = super().open(owner)
         shared, now_s = self._shared, self._shared.now_s()
-        before = {each.identity for each in shared.nodes.values() if each.home == self._home}
+        before = {each.identity for each in shared.nodes.values() if each.home == self.home}
         for identity in before:
             shared.nodes[identity].is_over = True
         shared.nodes[self.identity] = NodeRow(
             identity=self.identity,
-            home=self._home,
+            home=self.home,
             member=self._member,
             until_s=now_s + self._member.lease_s,
             renewed_since_s=now_s,
@@ -131,9 +132,9 @@ class SharedSqlite(SqliteStore):
         return epoch
 
     def _take_lock(self) -> None:
-        if self._home in self._shared.open_homes:
-            raise AlreadyRunning(f"another process is using the home {self._home}")
-        self._shared.open_homes.add(self._home)
+        if self.home in self._shared.open_homes:
+            raise AlreadyRunning(f"another process is using the home {self.home}")
+        self._shared.open_homes.add(self.home)
         self._holds_home = True
         # Several write this file, so its lock is nobody's; a descriptor says that we may.
         self._lock = os.open(os.devnull, os.O_RDONLY)
@@ -142,7 +143,7 @@ class SharedSqlite(SqliteStore):
         """See ``ports.Store.close``."""
         super().close()
         if self._holds_home:
-            self._shared.open_homes.discard(self._home)
+            self._shared.open_homes.discard(self.home)
             self._holds_home = False
 
     def _require_reached(self) -> None:
@@ -210,6 +211,7 @@ class SharedSqlite(SqliteStore):
         nodes = {
             row.identity: SeenNode(
                 identity=row.identity,
+                home=row.home,
                 name=row.member.name,
                 url=row.member.url,
                 labels=row.member.labels,
@@ -223,9 +225,20 @@ class SharedSqlite(SqliteStore):
         }
         return Survey(nodes, dict(shared.owners))
 
-    def tell_peers(self, identities: Collection[str]) -> None:
+    def tell_peers(self, names: Collection[str]) -> None:
         """See ``ports.SharedStore.tell_peers``."""
-        self._row().peers = frozenset(identities)
+        self._row().peers = frozenset(names)
+
+    def lock(self, what: str) -> Callable[[], None]:
+        """See ``ports.SharedStore.lock``: nobody here does at once what needs one."""
+        del what
+        return lambda: None
+
+    def forget(self, node: str) -> None:
+        """See ``ports.SharedStore.forget``."""
+        now_s = self._shared.now_s()
+        for row in self._shared.nodes.values():
+            row.is_over |= row.member.name == node and row.until_s < now_s
 
     def claim(self, partitions: Collection[int]) -> frozenset[int]:
         """See ``ports.SharedStore.claim``."""
@@ -240,7 +253,7 @@ class SharedSqlite(SqliteStore):
             before = None if had is None else shared.nodes[had]
             if before is not None and not before.is_over:
                 long_ago_s = shared.now_s() - OUTAGE_LEASES * self._member.lease_s
-                is_known = self.identity in before.peers or before.until_s < long_ago_s
+                is_known = self.home in before.peers or before.until_s < long_ago_s
                 if not (is_known and self._is_proven(ours)):
                     continue
                 shared.on_end(ours, before)

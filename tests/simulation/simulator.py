@@ -45,7 +45,7 @@ from tests.simulation.virtual_loop import Stuck, VirtualClock, VirtualLoop
 
 from subagents.domain.run.run import OVER
 from subagents.domain.run.values import replace as replace_in
-from subagents.errors import StoreUnavailable
+from subagents.errors import NodeUnreachable, StoreUnavailable
 from subagents.store.sqlite.sqlite_store import SqliteStore
 
 MakeHost: TypeAlias = Callable[..., Host]
@@ -74,6 +74,10 @@ class Verdict:
     """What simulated it; see ``_report``."""
 
 
+INJECTED: Final = (Injected, StoreUnavailable, NodeUnreachable)
+"""What goes wrong because the seed wants it."""
+
+
 class _Listener(logging.Handler):
     """An error that nothing injected is a broken promise, even if the engine got over it."""
 
@@ -83,7 +87,7 @@ class _Listener(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        if error is not None and not isinstance(error, (Injected, StoreUnavailable)):
+        if error is not None and not isinstance(error, INJECTED):
             self._judge.fail("no error inside", f"{record.getMessage()}: {error!r}")
 
 
@@ -176,7 +180,7 @@ def _unfinished(judge: Judge, stuck: Stuck) -> str:
 def _look_at_complaints(loop: VirtualLoop, judge: Judge) -> None:
     for complaint in loop.complaints:
         error = complaint.get("exception")
-        if not isinstance(error, (Injected, StoreUnavailable)):
+        if not isinstance(error, INJECTED):
             judge.fail("no error inside", f"{complaint.get('message')}: {error!r}")
 
 

@@ -77,7 +77,7 @@ def test_a_node_that_did_not_renew_loses_everything_for_good(node: Node, clock: 
     assert one.survey().nodes[one.identity].left_s < 0
     assert two.claim({7}) == frozenset()  # it is not known there
     clock.now_s = LEASE_S - 0.1
-    one.tell_peers({two.identity})
+    one.tell_peers({two.home})
     clock.now_s = LEASE_S + 0.1
     assert two.claim({7}) == {7}
     for act in (lambda: one.commit(Batch()), one.renew, lambda: one.claim({7})):

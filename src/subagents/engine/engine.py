@@ -237,8 +237,7 @@ class Part:
         """
         return {}
 
-    @property
-    def upcoming(self) -> Sequence[tuple[int, str]]:
+    async def upcoming(self) -> Sequence[tuple[int, str]]:
         """What it starts next, in any order: when, in ms since 1970, and what that is called."""
         return ()
 
@@ -613,8 +612,6 @@ class Engine:
 
     async def drain(self, *, is_on: bool) -> None:
         """Take no more partitions and give back those that we have, or take part again.
-
-        Returns at once; a partition with a worker of ours is given back when that has ended.
 
         Raises:
             UsageError: There is no other daemon.

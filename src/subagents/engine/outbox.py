@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, assert_never
 
 from subagents.domain.run.alert import Alert, AlertKind
@@ -124,6 +124,7 @@ class Outbox:
         self._contract_env = contract_env
         self._worker_secrets = worker_secrets
         self._queues: dict[RunId, deque[OutboxEntry]] = {}
+        self._at_work: dict[RunId, asyncio.Task[None] | None] = {}
         self._ready: deque[RunId] = deque()
         self._has_spare = False
         self._checking: dict[RunId, asyncio.Future[Verification]] = {}
@@ -180,6 +181,16 @@ class Outbox:
         self._quarantine.clear()
         self._has_spare = False
 
+    async def leave(self, run_ids: Iterable[RunId]) -> None:
+        """Perform nothing more of these runs: another daemon does, as the next start would."""
+        gone = [each for each in run_ids if self._queues.pop(each, None) is not None]
+        self._ready = deque(each for each in self._ready if each in self._queues)
+        asked = (at.get(each) for at in (self._at_work, self._checking) for each in gone)
+        working = [each for each in asked if each is not None]
+        for task in working:
+            task.cancel()
+        await asyncio.gather(*working, return_exceptions=True)
+
     async def _work(self) -> None:
         """Take runs until none is ready; whenever one makes this worker wait, a spare continues.
 
@@ -191,6 +202,7 @@ class Outbox:
             run_id = self._ready.popleft()
             if self._ready and not self._has_spare:
                 self._call_spare()
+            self._at_work[run_id] = asyncio.current_task()
             try:
                 await self._drain(run_id)
             except Exception:
@@ -198,6 +210,8 @@ class Outbox:
                 log.exception("the effects of %s go on in %s s", run_id, RETRY_FIRST_S)
                 self._ready.append(run_id)
                 await asyncio.sleep(RETRY_FIRST_S)
+            finally:
+                self._at_work.pop(run_id, None)
             drained += 1
             if drained % RUNS_AT_ONCE == 0:
                 await asyncio.sleep(0)

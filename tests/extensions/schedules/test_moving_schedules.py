@@ -27,7 +27,7 @@ def test_a_schedule_moves_with_its_session_and_the_other_node_starts_its_work(
         assert Schedules.of(first.engine).all == ()
         assert Schedules.of(second.engine).all == (schedule,)
         await cluster.clock.advance(3_600)
-        (time,) = Schedules.of(second.engine).find("hourly").times
+        (time,) = Schedules.of(second.engine).all[0].times
         (run_id,) = time.run_ids
         run = await second.until(run_id)
         assert [each.node for each in run.attempts] == ["node1"]

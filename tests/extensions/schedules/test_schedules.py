@@ -45,7 +45,7 @@ async def added(world: World, agent: str = "quick", *more: str, **rest: Any) -> 
 
 
 def now_of(world: World) -> Schedule:
-    return Schedules.of(world.engine).find("hourly")
+    return next(each for each in Schedules.of(world.engine).all if each.name == "hourly")
 
 
 def decisions(world: World) -> list[str]:

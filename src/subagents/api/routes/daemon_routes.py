@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from inspect import isawaitable
 from pathlib import Path
 from typing import Final
 
@@ -159,7 +160,9 @@ async def diagnostics(request: Request) -> Response:
         budgets=_budgets(services),
         node=services.node,
     )
-    return answer({**msgspec.to_builtins(found), **dict(extension.made("diagnostics", services))})
+    added = dict(extension.made("diagnostics", services))
+    waited = {name: await each for name, each in added.items() if isawaitable(each)}
+    return answer({**msgspec.to_builtins(found), **added, **waited})
 
 
 def _lanes(services: Services) -> list[LaneState]:

@@ -128,14 +128,14 @@ async def list_runs(request: Request) -> Response:
             limit=where.limit,
             offset=where.offset,
             set_aside=[each.name for each in aside],
-            scheduled=_next_times(services) if caller.is_operator else [],
+            scheduled=await _next_times(services) if caller.is_operator else [],
         )
     )
 
 
-def _next_times(services: Services) -> list[NextTime]:
+async def _next_times(services: Services) -> list[NextTime]:
     parts = services.engine.parts.values()
-    due = sorted(each for part in parts for each in part.upcoming)
+    due = sorted([each for part in parts for each in await part.upcoming()])
     return [NextTime(name=name, next_at=iso(due_ms)) for due_ms, name in due[:NEXT_MAX]]
 
 

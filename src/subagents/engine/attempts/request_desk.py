@@ -115,6 +115,7 @@ class RequestDesk:
         reserves = self._reserves
         try:
             while True:
+                await self._ledger.partitions.require_run(run_id)
                 run = live_attempt(self._ledger, run_id)
                 if len(run.attempts) != attempt or run.attempt.evidence.stop is not None:
                     raise Conflict(f"attempt {attempt} of run {run_id} is being ended")

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import sub
 from typing import Final
 
@@ -81,6 +81,7 @@ class _Watched:
     """It was started by this process just now: nothing of it can have been recorded."""
     broken_since_ms: int | None = None
     """When watching it began to fail again and again; None = it is well."""
+    task: asyncio.Task[None] | None = None
 
     @property
     def place(self) -> int:
@@ -184,8 +185,29 @@ class Supervisor:
             attempt=attempt.number, turns=turns, cursor=cursor, settled_cursor=cursor, is_new=is_new
         )
         self._watched[run.id] = watched
-        self._tasks.start(self._watch(run, watched), f"watch {name}")
+        watched.task = self._tasks.start(self._watch(run, watched), f"watch {name}")
         return cursor
+
+    async def let_go(self, run_ids: Iterable[RunId]) -> None:
+        """Read nothing more of these runs' attempts, and keep their leases until ``leave``."""
+        found = {each: self._watched[each] for each in run_ids if each in self._watched}
+        tasks = [each.task for each in found.values() if each.task is not None]
+        # Nobody else begins to watch what has an entry; the one of a watch that ends goes with it.
+        self._watched |= {run_id: replace(each, task=None) for run_id, each in found.items()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def reads(self, run_id: RunId) -> bool:
+        """Whether an attempt of the run is watched, and was not let go."""
+        watched = self._watched.get(run_id)
+        return watched is not None and watched.task is not None
+
+    def leave(self, run_ids: Iterable[RunId]) -> None:
+        """Forget what was let go: it is another daemon's."""
+        for run_id in run_ids:
+            self._watched.pop(run_id, None)
+            self._flushes.drop(run_id)
 
     def _has_ended_since(self, run: Run) -> bool:
         """Its end is in memory already, and not in the commit that is being looked at."""

@@ -4,6 +4,8 @@ Where daemons share a store an extension puts another one in its place. Whoever 
 or to answer from memory, asks here first; ``Elsewhere`` says whose it is.
 """
 
+from contextlib import AbstractAsyncContextManager, nullcontext
+
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, SessionKey
 
@@ -15,13 +17,6 @@ class Partitions:
     """Whether others write the store, too."""
     look_ms: int | None = None
     """So long a follower may wait to be woken before it looks for what others wrote."""
-
-    async def look(self) -> None:
-        """Ask the store which daemon has what.
-
-        Raises:
-            StoreUnavailable: It cannot be asked.
-        """
 
     async def load(self) -> None:
         """What is ours in the store is what the engine loads now.
@@ -38,11 +33,6 @@ class Partitions:
     def seen(self, number: int) -> int:
         """Up to which event of the feed this daemon knows all, when it wrote that one itself."""
         return number
-
-    def is_alive(self, node: str) -> bool:
-        """Whether some start of the node with that name was, when the store was asked last."""
-        del node
-        return False
 
     @property
     def labels(self) -> frozenset[str]:
@@ -92,6 +82,11 @@ class Partitions:
         """
         del session
         return None
+
+    def exclusively(self, what: str) -> AbstractAsyncContextManager[None]:
+        """In the block no other daemon does the same; raises ``StoreUnavailable`` on entering."""
+        del what
+        return nullcontext()
 
     def has_run(self, run_id: RunId) -> bool:
         """Whether a run is ours; one that is nowhere is. Blocking."""

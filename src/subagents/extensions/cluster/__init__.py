@@ -30,6 +30,11 @@ extension = Extension(
                 "subagents.extensions.cluster.cli.node_commands:drain",
                 "Let others take over from a node",
             ),
+            Command(
+                "cluster forget",
+                "subagents.extensions.cluster.cli.node_commands:forget",
+                "Take over from a node that is gone",
+            ),
         )
     },
     retired={f"cluster {each}": RETIRED for each in ("init", "join", "leave", "token")},

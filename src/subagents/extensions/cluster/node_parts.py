@@ -168,6 +168,7 @@ def node(host: NodeHost) -> NodeParts | None:
     clock, threads = SystemClock(), DaemonThreads("offers", threads_max=2)
     offers = PostgresOffers(parse_url(url))
     slots = Slots(paths.attempts_dir, member.slots, clock.elapsed_ms)
+    store.has_workers = lambda: slots.used > 0
     client = PeerClient(found.peers, lambda: sharing.partitions.survey)
     remote = RemoteRuntimes(
         client, clock, host.processes, result_bytes_max=settings.retention.result_bytes_max
@@ -220,7 +221,10 @@ def node(host: NodeHost) -> NodeParts | None:
         keeper.close()
 
     files = WorkplaceHost(host.workplace)
-    routes = (*attempt_routes.routes(attempts, files), *promises.routes(host.promise))
+    routes = (
+        *attempt_routes.routes(attempts, files),
+        *promises.routes(host.promise, lambda: store.home),
+    )
     return NodeParts(
         store=store,
         logs=row_logs(settings, url, store, seal.encrypt, seal.decrypt),

@@ -30,6 +30,8 @@ class Demand(NamedTuple):
     """Gates that refusals here closed, or for longer."""
     opened: Mapping[str, int] = {}
     """Gates that somebody got through here, with the newest number that was known of each."""
+    handed: Collection[int] = ()
+    """Partitions that were given back with slots that ``lanes`` has among those in use."""
 
 
 class Settlement(NamedTuple):
@@ -41,6 +43,8 @@ class Settlement(NamedTuple):
     caps: Mapping[CapKey, CapShare]
     gates: Sequence[SharedGate]
     """Every gate that is not open."""
+    handed: frozenset[int] = frozenset()
+    """Those of the demand whose runs nobody else counts yet."""
 
 
 class Permits(Protocol):
@@ -53,7 +57,7 @@ class Permits(Protocol):
 
     What a node held of lanes that is over counts on until its partitions are other nodes', and
     these said so in a demand: their numbers have its runs in them from then on. A node that is not
-    over lets no partition go in which a run holds a slot.
+    over, and gave a partition back in which runs hold slots, counts those itself until then.
 
     What all nodes keep of a cap never exceeds its limit, but by what runs used that ask nobody
     before. What a node that is over had used and kept stays used and kept.

@@ -1,6 +1,6 @@
 """A store that several nodes write, and what they say of themselves in it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple, Protocol
 
 from subagents.domain.run.values import RunId, SessionKey
@@ -24,6 +24,8 @@ class SeenNode(NamedTuple):
 
     identity: str
     """Random, of this start: a node that was started again is another one."""
+    home: str
+    """The same for all of its starts."""
     name: str
     url: str | None
     """Where other nodes reach it; None = they cannot."""
@@ -59,6 +61,9 @@ class SharedStore(Store, Protocol):
     killed, so long as nobody else has them.
     """
 
+    has_workers: Callable[[], bool]
+    """Whether something works on this machine: only where not, it is over with ``close``."""
+
     @property
     def identity(self) -> str:
         """Ours, once it is open."""
@@ -90,8 +95,14 @@ class SharedStore(Store, Protocol):
         """
         ...
 
-    def tell_peers(self, identities: Collection[str]) -> None:
-        """Say in our row whom we ask for their promise while the store is away.
+    @property
+    def home(self) -> str:
+        """The id of ours, which its starts have in common."""
+        ...
+
+    def tell_peers(self, names: Collection[str]) -> None:
+        """Say in our row whom we ask for their promise while the store is away: homes, any start of
+        which answers where the one that we know was, or single starts by their identities.
 
         Raises:
             StoreUnavailable: It may be said, or not.
@@ -132,6 +143,18 @@ class SharedStore(Store, Protocol):
 
     def partition_of_worker(self, session: SessionKey) -> int | None:
         """The partition of the run whose agent speaks under this session; None = no run's."""
+        ...
+
+    def lock(self, what: str) -> Callable[[], None]:
+        """Wait until no other node has this, and have it until what is returned is called.
+
+        Raises:
+            StoreUnavailable: One has it for too long, or nobody can say.
+        """
+        ...
+
+    def forget(self, node: str) -> None:
+        """Say that a node whose right is over has no workers left; raises as ``drain``."""
         ...
 
     def drain(self, *, is_on: bool) -> None:

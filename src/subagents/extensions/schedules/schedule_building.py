@@ -1,5 +1,6 @@
 """Schedules as answers."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -10,6 +11,7 @@ from subagents.api.wire.schedule_answers import ScheduledRun, ScheduledTimeRow, 
 from subagents.api.wire.wire_struct import iso_or_none, made
 from subagents.api.wire.words import UNSAID
 from subagents.domain.run.spec import RunSpec
+from subagents.domain.run.values import RunId
 from subagents.domain.schedules.schedule import DueTime, Schedule
 from subagents.extensions.schedules.due_times import in_words, next_due
 from subagents.extensions.schedules.schedules import Schedules
@@ -22,10 +24,10 @@ def row(schedule: Schedule, schedules: Schedules) -> ScheduleRow:
     """How a schedule stands, and what it starts.
 
     Args:
-        schedule: A stored one.
+        schedule: A stored one, of this daemon's.
         schedules: Know which of its runs have not ended.
     """
-    found = _standing(schedule, schedules)
+    found = _standing(schedule, schedules.running(schedule))
     return msgspec.structs.replace(found, runs=[_started(each) for each in schedule.specs])
 
 
@@ -42,7 +44,7 @@ def _started(spec: RunSpec) -> ScheduledRun:
     )
 
 
-def _standing(schedule: Schedule, schedules: Schedules) -> ScheduleRow:
+def _standing(schedule: Schedule, running: Sequence[RunId]) -> ScheduleRow:
     plan, first = schedule.plan, schedule.specs[0]
     agents = {spec.agent_id for spec in schedule.specs}
     return made(
@@ -56,20 +58,22 @@ def _standing(schedule: Schedule, schedules: Schedules) -> ScheduleRow:
         agent_id=(agents.pop() or schedule.default_agent) if len(agents) == 1 else None,
         steps=None if plan is None else len(schedule.specs),
         budget=None if plan is None else plan.budget,
-        running=[*schedules.running(schedule)],
+        running=[*running],
         times=[_time(each) for each in schedule.times],
         warnings=(),
     )
 
 
-def rows(schedules: Schedules) -> list[ScheduleRow]:
-    """All of them, oldest first."""
-    return [_standing(each, schedules) for each in schedules.all]
+async def rows(schedules: Schedules) -> list[ScheduleRow]:
+    """All of them, oldest first, whose ever they are."""
+    found = await schedules.everywhere()
+    running = await schedules.running_of(found)
+    return [_standing(each, running[each.id]) for each in found]
 
 
-def diagnosed(services: Services) -> list[ScheduleRow]:
+async def diagnosed(services: Services) -> list[ScheduleRow]:
     """What ``GET /v1/diagnostics`` says of them."""
-    return rows(Schedules.of(services.engine))
+    return await rows(Schedules.of(services.engine))
 
 
 def _time(due: DueTime) -> ScheduledTimeRow:

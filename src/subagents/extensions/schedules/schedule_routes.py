@@ -64,41 +64,41 @@ async def add(request: Request) -> Response:
 async def list_schedules(request: Request) -> Response:
     """GET /v1/schedules: all of them, oldest first."""
     services, _ = _operator(request)
-    rows = schedule_building.rows(Schedules.of(services.engine))
+    rows = await schedule_building.rows(Schedules.of(services.engine))
     return answer(SchedulePage(**services.as_of(), schedules=rows))
 
 
 async def show(request: Request) -> Response:
     """GET /v1/schedules/{sel}: by name or id, with what became of its newest times."""
     services, _ = _operator(request)
-    return _answer(services, _named(services, request))
+    return _answer(services, await _named(services, request))
 
 
 async def remove(request: Request) -> Response:
     """DELETE /v1/schedules/{sel}: it starts nothing more; its runs go on."""
     services, _ = _operator(request)
-    gone = await Schedules.of(services.engine).remove(_named(services, request).id)
+    gone = await Schedules.of(services.engine).remove((await _named(services, request)).id)
     return _answer(services, gone)
 
 
 async def pause(request: Request) -> Response:
     """POST /v1/schedules/{sel}/pause: it starts nothing until it is resumed."""
     services, _ = _operator(request)
-    paused = await Schedules.of(services.engine).pause(_named(services, request).id)
+    paused = await Schedules.of(services.engine).pause((await _named(services, request)).id)
     return _answer(services, paused)
 
 
 async def resume(request: Request) -> Response:
     """POST /v1/schedules/{sel}/resume: it goes on with the next time that is due."""
     services, _ = _operator(request)
-    resumed = await Schedules.of(services.engine).resume(_named(services, request).id)
+    resumed = await Schedules.of(services.engine).resume((await _named(services, request)).id)
     return _answer(services, resumed)
 
 
 async def run_now(request: Request) -> Response:
     """POST /v1/schedules/{sel}/run: start its work now, besides its times."""
     services, _ = _operator(request)
-    receipts = await Schedules.of(services.engine).run_now(_named(services, request).id)
+    receipts = await Schedules.of(services.engine).run_now((await _named(services, request)).id)
     step = receipts[0].run.resolved.step
     found = ScheduleStart(
         run_ids=[each.run.id for each in receipts], plan_id=None if step is None else step.plan
@@ -122,8 +122,8 @@ def _operator(request: Request) -> tuple[Services, Caller]:
     return services_of(request), caller
 
 
-def _named(services: Services, request: Request) -> Schedule:
-    return Schedules.of(services.engine).find(path_part(request, "sel"))
+async def _named(services: Services, request: Request) -> Schedule:
+    return await Schedules.of(services.engine).find(path_part(request, "sel"))
 
 
 def _answer(services: Services, schedule: Schedule) -> Response:

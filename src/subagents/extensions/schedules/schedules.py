@@ -7,7 +7,7 @@ to do: every time is decided exactly once.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final, cast
@@ -136,30 +136,50 @@ class Schedules(Part):
         """Oldest first."""
         return tuple(self._published.values())
 
-    def find(self, selector: str) -> Schedule:
+    async def everywhere(self) -> tuple[Schedule, ...]:
+        """The same with those of other daemons that share the store.
+
+        Raises:
+            StoreUnavailable: It cannot be read.
+        """
+        if not self._engine.partitions.is_shared:
+            return self.all
+        return tuple(await self._off_loop(self._adapters.store.load_schedules))
+
+    async def find(self, selector: str) -> Schedule:
         """One by its name or id.
 
         Raises:
             NotFound: There is none.
+            Elsewhere: It is another daemon's.
+            StoreUnavailable: Nobody can say whose it is.
         """
-        for each in self._published.values():
+        for each in await self.everywhere():
             if selector in {each.name, each.id}:
-                return each
+                await self._engine.partitions.require_session(each.requester)
+                return self._published.get(each.id, each)
         raise NotFound(f'no schedule "{selector}"', hint="see: subagents schedule list")
 
     def running(self, schedule: Schedule) -> tuple[RunId, ...]:
-        """Its runs that have not ended."""
-        ids = (run_id for each in reversed(schedule.times) for run_id in each.run_ids)
-        return tuple(run_id for run_id in ids if self._is_open(run_id))
+        """Its runs that have not ended, of one of ours."""
+        return tuple(run_id for run_id in _started_by(schedule) if self._is_open(run_id))
+
+    async def running_of(self, found: Sequence[Schedule]) -> Mapping[ScheduleId, Sequence[RunId]]:
+        """The same of each of these, whose ever they are."""
+        of_others = [each for each in found if each.id not in self._published]
+        ids = [run_id for each in of_others for run_id in _started_by(each)]
+        runs = await self._engine.queries.these(ids) if ids else {}
+        is_open = {run_id for run_id, run in runs.items() if not run.is_settled}
+        theirs = {each.id: [*filter(is_open.__contains__, _started_by(each))] for each in of_others}
+        return {each.id: theirs.get(each.id) or self.running(each) for each in found}
 
     def keeps(self, name: str) -> bool:
         """See ``Part``."""
         return ScheduleId(name.partition(".")[0]) in self._live
 
-    @property
-    def upcoming(self) -> list[tuple[int, str]]:
+    async def upcoming(self) -> list[tuple[int, str]]:
         """See ``Part``."""
-        due = [(next_due(each), each.name) for each in self.all]
+        due = [(next_due(each), each.name) for each in await self.everywhere()]
         return [(due_ms, name) for due_ms, name in due if due_ms is not None]
 
     # -- changing ----------------------------------------------------------------------------
@@ -179,13 +199,26 @@ class Schedules(Part):
             replaces: Take the place of the one of the same name, if there is one.
 
         Raises:
-            Conflict: There is one of that name.
+            Conflict: There is one of that name, or its place is not to be had.
+            Elsewhere: Another daemon decides about its session.
             UsageError: It says no times, or starts what no schedule can start.
             SubagentsError: As ``Spawner.spawn_batch`` would refuse the work now.
         """
         check_when(wanted.when, wanted.zone)
         _check(wanted)
-        self._replaced(wanted.name, replaces=replaces)
+        partitions = self._engine.partitions
+        await partitions.require_session(wanted.requester)
+        async with partitions.exclusively(f"schedule {wanted.name}"):
+            return await self._added(wanted, environments, replaces=replaces)
+
+    async def _added(
+        self,
+        wanted: Schedule,
+        environments: Sequence[CallerEnvironment | None],
+        *,
+        replaces: bool,
+    ) -> Schedule:
+        await self._replaced(wanted, replaces=replaces)
         now = self._clock.now_ms()
         schedule = replace(
             wanted,
@@ -197,7 +230,7 @@ class Schedules(Part):
         await self._spawn(schedule, schedule.specs, environments, trial=Trial.LATER)
         await self._keep(schedule, environments)
         try:
-            replaced = self._replaced(schedule.name, replaces=replaces)
+            replaced = await self._replaced(schedule, replaces=replaces)
         except Conflict:
             await self._forget(schedule)
             raise
@@ -218,19 +251,28 @@ class Schedules(Part):
             return list(dict.fromkeys(text for each in found for text in each.warnings))
         return []
 
-    def _replaced(self, name: str, *, replaces: bool) -> Schedule | None:
+    async def _replaced(self, wanted: Schedule, *, replaces: bool) -> Schedule | None:
         """The schedule whose place a new one of this name takes.
 
         Raises:
             Conflict: It may not, or there are too many.
         """
-        same = next((each for each in self._live.values() if each.name == name), None)
+        name, part_of = wanted.name, self._engine.partitions.partition_of_session
+        others = (each for each in await self.everywhere() if each.id not in self._published)
+        known = [*self._live.values(), *others]
+        same = next((each for each in known if each.name == name), None)
         if same is not None and not replaces:
             raise Conflict(
                 f'there is a schedule "{name}" already ({same.id})',
                 hint="--replace puts this one in its place; its runs go on",
             )
-        if same is None and len(self._live) >= SCHEDULES_MAX:
+        if same is not None and await part_of(same.requester) != await part_of(wanted.requester):
+            raise Conflict(
+                f'schedule "{name}" ({same.id}) is of another session, {same.requester}, which'
+                " another node may decide about",
+                hint=f"remove it first: subagents schedule remove {name}",
+            )
+        if same is None and len(known) >= SCHEDULES_MAX:
             raise Conflict(f"there are {SCHEDULES_MAX} schedules already: remove one")
         return same
 
@@ -519,6 +561,10 @@ class Schedules(Part):
                     )
             except (NotFound, StoreUnavailable, Fenced) as error:
                 log.info("the result of %s stays unread: %s", run_id, error)
+
+
+def _started_by(schedule: Schedule) -> list[RunId]:
+    return [run_id for each in reversed(schedule.times) for run_id in each.run_ids]
 
 
 def _kept_as(schedule: Schedule, at: int) -> RunId:

@@ -114,7 +114,7 @@ class Node:
             name=name, address=("127.0.0.1", port), url=url, trust=trust, peers=Peers(trust)
         )
         table.nodes[self.identity] = SeenNode(
-            self.identity, name, url, (), None, "1", 6.0, False, trust.certificate
+            self.identity, name, name, url, (), None, "1", 6.0, False, trust.certificate
         )
         self.table = table
         self.owners = Owners(table, self.identity)

@@ -15,7 +15,7 @@ def test_all_have_to_promise_and_who_says_nothing_does_not(tmp_path: Path) -> No
     async def scenario(nodes: Nodes, _client: httpx2.AsyncClient) -> None:
         says = {"b": True, "c": True}
         for name in ("b", "c"):
-            routes = promises.routes(lambda name=name: says[name])  # type: ignore[misc]  # the default binds this name
+            routes = promises.routes(lambda name=name: says[name], lambda name=name: name)  # type: ignore[misc]  # the default binds this name
             nodes[name].door._own.router.routes.extend(routes)
         client = PeerClient(nodes["a"].peers, nodes.table.survey)
         others = [each for each in nodes.table.survey().nodes.values() if each.name != "a"]

@@ -84,6 +84,9 @@ def test_nodes_are_listed_and_one_is_drained_and_taken_back(nodes: tuple[Node, N
     assert "it decides about nothing" in drained.err
     assert (b.parts("a"), b.rows()["a"]["draining"]) == (0, True)
     until(lambda: b.parts("b") == 256, "the other one has them all")
+    alive = b.home.cli("cluster", "forget", "a", "--yes")
+    assert (alive.code, "node a is alive" in alive.err) == (1, True)
+    assert 'no node "c"' in b.home.cli("cluster", "forget", "c", "--yes").err
     assert "no other node is alive" in b.home.ok("cluster", "drain", "--wait").err
     assert "256 partitions without a node" in b.home.ok("cluster", "status").err
     b.home.ok("cluster", "drain", "--undo")

@@ -7,17 +7,21 @@ from typing import Any, Final, TypeVar
 
 from tests.engine.fake_clock import FakeClock
 from tests.engine.world import Ids, Troubled, World
+from tests.extensions.cluster.places.place_worlds import CountedSlots
 from tests.extensions.cluster.postgres.permit_places import MemoryPlace
 from tests.simulation.shared_database import SharedDatabase, SharedSqlite
 
 from subagents.domain.cluster.partitioning import partition_of
-from subagents.domain.run.values import SessionKey
+from subagents.domain.run.values import AttemptId, SessionKey
 from subagents.engine.engine import Engine
 from subagents.errors import StoreUnavailable
+from subagents.extensions.cluster.engine.cluster_placement import ClusterPlaces
 from subagents.extensions.cluster.engine.cluster_sharing import ClusterSharing
 from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
 from subagents.extensions.cluster.node_permits import Demand, Settlement
+from subagents.extensions.cluster.node_ports import Offer
 from subagents.extensions.cluster.shared_store import Member
+from subagents.ports import Runtime
 
 T = TypeVar("T")
 LEASE_S: Final = 6.0
@@ -55,24 +59,37 @@ class TroubledShared(SharedSqlite, Troubled):
             raise StoreUnavailable("nothing of this node arrives")
 
 
+class NoOtherPlaces:
+    """All of it works where it is decided about."""
+
+    async def place(self, offer: Offer) -> str:
+        raise AssertionError(f"{offer.attempt_id} is offered")
+
+    async def settle(self, attempt_id: AttemptId) -> None:
+        """Nothing is offered."""
+
+
+class Machines:
+    """The runtimes of all nodes; of one that is gone, nothing is found anywhere."""
+
+    def __init__(self, cluster: "Cluster") -> None:
+        self._cluster = cluster
+
+    def at(self, node: str, runtime: Runtime) -> Runtime:
+        assert runtime.name == "scripted"
+        found = self._cluster.node(node)
+        return found.runtime if found in self._cluster.nodes else runtime
+
+
 class Node(World):
     """One node: it boots, is killed and starts again as a world of its own does."""
 
-    def __init__(
-        self,
-        directory: Path,
-        database: SharedDatabase,
-        permits: SharedPermits,
-        clock: FakeClock,
-        ids: Ids,
-        **defaults: Any,
-    ) -> None:
+    def __init__(self, directory: Path, cluster: "Cluster", **defaults: Any) -> None:
         super().__init__(directory, **defaults)
-        self.path = database.path
-        self.clock, self.ids = clock, ids
-        self.runtime._clock = clock
-        self._database = database
-        self._permits = permits
+        self.path = cluster.database.path
+        self.clock, self.ids = cluster.clock, cluster.ids
+        self.runtime._clock = cluster.clock
+        self._cluster, self._database, self._permits = cluster, cluster.database, cluster.permits
 
     store: TroubledShared
 
@@ -86,8 +103,22 @@ class Node(World):
             identity=f"{name}-{self.boots}",
         )
         permits = self._permits.join(store.identity)
-        sharing = ClusterSharing(store, self.off_loop, self.clock, permits=permits)
+        sharing = ClusterSharing(
+            store, self.off_loop, self.clock, permits=permits, places=self._places()
+        )
         await self.boot(store=store, sharing=sharing)
+
+    def _places(self) -> ClusterPlaces:
+        """A worker is found on the machine on which it is."""
+        cluster = self._cluster
+        return ClusterPlaces(
+            node=self.directory.name,
+            labels=(),
+            slots=CountedSlots(None),
+            places=NoOtherPlaces(),
+            remote=Machines(cluster),
+            workplaces=lambda name: cluster.node(name).engine.workplace,
+        )
 
     @property
     def owned(self) -> frozenset[int]:
@@ -112,15 +143,21 @@ class Cluster:
         )
         self.permits = SharedPermits(self.database)
         self.nodes: list[Node] = []
+        self._known: dict[str, Node] = {}
 
     async def join(self, **defaults: Any) -> Node:
         """One more node; its first look is done."""
         directory = self._directory / f"node{len(self.nodes)}"
         directory.mkdir()
-        node = Node(directory, self.database, self.permits, self.clock, self.ids, **defaults)
+        node = Node(directory, self, **defaults)
+        self._known[directory.name] = node
         await node.start()
         self.nodes.append(node)
         return node
+
+    def node(self, name: str) -> Node:
+        """One that joined, alive or not."""
+        return self._known[name]
 
     def session_of(self, node: Node) -> SessionKey:
         """A session that this node decides about."""

@@ -1,8 +1,10 @@
 """Partitions come into engines at work, and leave them."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
+from tests.engine.runs.test_dependencies import CONTRACT
 from tests.engine.world import settings_of
 from tests.extensions.cluster.engine.engine_cluster import LEASE_S, Cluster, in_cluster
 
@@ -11,6 +13,7 @@ from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Phase
 from subagents.domain.run.values import announcement_id
 from subagents.errors import Elsewhere, Fenced, StoreUnavailable
+from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
 
 ALL = frozenset(range(PARTITIONS))
 
@@ -70,6 +73,24 @@ def test_what_a_dead_node_had_goes_on_elsewhere_as_soon_as_its_lease_is_over(
     in_cluster(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:ownership", "cluster:node-lost")
+def test_after_a_power_cut_of_all_the_one_that_is_back_has_everything_after_a_lease(
+    tmp_path: Path,
+) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        first, second = await cluster.join(), await cluster.join()
+        await cluster.clock.advance(60 * LEASE_S)
+        for node in (first, second):
+            await node.crash()
+        cluster.nodes.remove(first)
+        await second.start()
+        assert second.owned != ALL
+
+        await cluster.clock.until(lambda: second.owned == ALL, within_s=2 * LEASE_S)
+
+    in_cluster(tmp_path, scenario)
+
+
 @pytest.mark.requirement("cluster:ownership", "cluster:outage")
 def test_after_an_outage_of_the_database_nobody_takes_anything_from_anybody(
     tmp_path: Path,
@@ -106,7 +127,9 @@ def test_a_node_that_looks_before_its_right_is_renewed_again_gives_nothing_away(
 
         await membership.look()
 
-        assert not first.engine.partitions.is_alive(first.directory.name)
+        partitions = first.engine.partitions
+        assert isinstance(partitions, SharedPartitions)
+        assert not partitions.is_alive(first.directory.name)
         assert first.owned == before
 
     in_cluster(tmp_path, scenario)
@@ -137,52 +160,125 @@ def test_what_another_node_decides_is_refused_and_says_whose_it_is(tmp_path: Pat
 
 
 @pytest.mark.requirement("cluster:ownership", "cluster:drain")
-def test_a_node_that_drains_gives_back_what_is_idle_at_once_and_the_rest_when_its_worker_ended(
+def test_a_node_that_drains_hands_over_what_is_at_work_and_its_workers_go_on(
     tmp_path: Path,
 ) -> None:
     async def scenario(cluster: Cluster) -> None:
         first, second = await cluster.join(), await cluster.join()
         await cluster.clock.advance(60 * LEASE_S)
         session = cluster.session_of(first)
-        run_id = await first.spawn("slow", requester=session)
+        run_id = await first.spawn("tells", requester=session)
         await first.until(run_id, Phase.RUNNING)
+        waiting = asyncio.ensure_future(
+            first.engine.mailbox.wait([run_id], session=session, timeout_s=600, reader="me")
+        )
+        await cluster.clock.advance(20)
 
         await cluster.clock.result(first.engine.drain(is_on=True))
-        await cluster.clock.advance(2)
-        assert first.owned == {partition_of(session)}
+        await cluster.clock.until(lambda: second.owned == ALL, within_s=LEASE_S)
 
-        run = await first.until(run_id)
+        assert not first.owned
+        assert not first.engine.ledger.live
+        assert not first.engine.supervisor.live_attempts
+        with pytest.raises(Elsewhere):
+            await cluster.clock.result(waiting)
+        run = await second.until(run_id)
         assert run.conclusion is not None
         assert run.conclusion.outcome.status is Status.OK
-        await cluster.clock.until(lambda: not first.owned, within_s=10)
-        await cluster.clock.until(lambda: second.owned == ALL, within_s=10)
-        assert len(run.attempts) == 1
+        assert [(each.number, each.node) for each in run.attempts] == [(1, "node0")]
+        assert run.progress.latest is not None
+        assert run.progress.latest.phase == "step 9"
+        assert first.runtime.starts_of(run_id) == 1
+        assert await second.folded(run_id) == run
 
     in_cluster(tmp_path, scenario)
 
 
-@pytest.mark.requirement("cluster:ownership")
-def test_a_queued_run_moves_with_its_partition_and_is_started_by_the_other_node(
+@pytest.mark.requirement("cluster:drain", "verification:restart")
+def test_what_takes_long_is_begun_anew_by_whoever_a_draining_node_hands_it_to(
+    tmp_path: Path,
+) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        first, second = await cluster.join(), await cluster.join()
+        await cluster.clock.advance(60 * LEASE_S)
+        session, other = cluster.sessions_of(first)
+        checked = await first.spawn("late_writer", requester=session, verification=CONTRACT)
+        await first.until(checked, Phase.RUNNING)
+        first.checks_are_stuck = first.runtime.hangs = True
+        starting = await first.spawn("quick", requester=other)
+        await first.until(checked, Phase.VERIFYING)
+
+        await cluster.clock.result(first.engine.drain(is_on=True))
+        assert first.owned == {partition_of(session), partition_of(other)}
+        await cluster.clock.until(lambda: not first.owned, within_s=2 * LEASE_S)
+        first.checks_are_stuck = first.runtime.hangs = False
+        await cluster.clock.until(lambda: second.owned == ALL, within_s=LEASE_S)
+
+        for run_id in (checked, starting):
+            run = await second.until(run_id)
+            assert run.conclusion is not None
+            assert run.conclusion.outcome.status is Status.OK
+            assert [each.node for each in run.attempts] == ["node0"]
+
+    in_cluster(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cluster:ownership", "cluster:drain", "cluster:lanes")
+def test_the_slot_of_a_worker_is_counted_by_somebody_while_its_run_is_handed_over(
     tmp_path: Path,
 ) -> None:
     async def scenario(cluster: Cluster) -> None:
         first = await cluster.join()
-        session, other = cluster.sessions_of(first)
         one_slot = settings_of(max_concurrent=1)
+        session, other = cluster.sessions_of(first)
         at_work = await first.spawn("slow", requester=other, settings=one_slot)
         queued = await first.spawn("quick", requester=session, settings=one_slot)
-        second = await cluster.join()
+        third = await cluster.join()
+        await cluster.join()
 
         await cluster.clock.result(first.engine.drain(is_on=True))
+        for _ in range(20):
+            held = cluster.permits.held(("default", 1))
+            assert sum(held.values()) >= 1, "another one could begin"
+            await cluster.clock.advance(0.2)
+        assert not first.owned
+        found = third.store.run(queued)
+        assert found is not None
+        assert found.phase is Phase.QUEUED
 
-        await cluster.clock.until(lambda: queued in second.engine.ledger.live, within_s=4)
-        assert queued not in first.engine.ledger.live
-        assert first.engine.ledger.published[at_work].phase is Phase.RUNNING
-        assert first.owned == {partition_of(other)}
-        # The lane has one slot on all nodes together.
-        run = await second.until(queued, Phase.COMPLETED, within_s=12)
-        assert run.attempts[0].node == "node1"
-        assert (await first.run(at_work)).is_settled
+        node = third if queued in third.engine.ledger.live else cluster.nodes[2]
+        run = await node.until(queued, Phase.COMPLETED, within_s=12)
+        ended = cluster.nodes[1].store.run(at_work)
+        assert ended is not None
+        assert (run.attempts[0].times.started_at_ms or 0) >= (ended.ended_at_ms or 0) > 0
+        assert run.attempts[0].node != "node0"
+        await cluster.clock.advance(2)
+        assert cluster.permits.held(("default", 1)) == {}
+
+    in_cluster(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cluster:drain")
+def test_a_node_that_drains_begins_nothing_and_does_again_when_it_is_taken_back(
+    tmp_path: Path,
+) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        first, second = await cluster.join(), await cluster.join()
+        await cluster.clock.advance(60 * LEASE_S)
+        session = cluster.session_of(first)
+        first.runtime.hangs = True
+        starting = await first.spawn("quick", requester=session)
+        await cluster.clock.result(first.engine.drain(is_on=True))
+        queued = await first.spawn("quick", requester=session)
+        await cluster.clock.advance(2)
+        assert first.owned == {partition_of(session)}
+        assert (await first.run(queued)).phase is Phase.QUEUED
+
+        first.runtime.hangs = False
+        await cluster.clock.result(first.engine.drain(is_on=False))
+        assert (await first.until(queued, within_s=5)).attempts[0].node == "node0"
+        assert starting in first.engine.ledger.live
+        assert second.engine.fence is None
 
     in_cluster(tmp_path, scenario)
 

@@ -93,7 +93,7 @@ class Caller:
                     if self._load.place_of is None
                     else {"place": self._load.place_of(self.session)}
                 ),
-                "retryCount": 20,
+                "retryCount": self._load.retries,
                 "retryDelay": 100,
                 "idempotencyKey": f"{self._load.seed}/{self._number}-{index}",
             },
@@ -154,6 +154,7 @@ class ClusterLoad:
         pause_s: Between two spawns of one caller.
         seed: Of everything that is drawn.
         place_of: What the runs of a session ask for; None = nothing.
+        retries: Of each run.
     """
 
     def __init__(
@@ -166,8 +167,9 @@ class ClusterLoad:
         pause_s: float = 0.0,
         seed: str = "",
         place_of: Callable[[str], str] | None = None,
+        retries: int = 20,
     ) -> None:
-        self.rig, self.place_of = rig, place_of
+        self.rig, self.place_of, self.retries = rig, place_of, retries
         self.seed, self._pause_s = seed, pause_s
         self._runs, self._seconds = runs, seconds
         self.callers = [

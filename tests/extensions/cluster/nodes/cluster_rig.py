@@ -25,11 +25,13 @@ from tests.extensions.cluster.pinned_nodes import SECRET
 from tests.extensions.cluster.places.temporal_server import TemporalServer
 from tests.extensions.cluster.postgres.postgres_server import PostgresPlace, PostgresServer
 from tests.free_ports import free_port
+from tests.live_processes import carrying
 
 from subagents.client.client import Client
 from subagents.domain.cluster.partitioning import PARTITIONS, partition_of
 from subagents.domain.run.values import SessionKey
 from subagents.errors import SubagentsError
+from subagents.runtimes.process.processes import scan
 
 SOCKET: Final = ".s.PGSQL.5432"
 LEASE_S: Final = 2.0
@@ -112,19 +114,25 @@ class ClusterNode:
         self.is_up = False
         self.thaw()
         # No part of it sees another one die: its keeper would renew the right of the dead daemon.
-        for pid in self.home.marked():
+        for pid in self._on_machine():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGSTOP)
         self.home.kill()
 
         def is_gone() -> bool:
-            left = self.home.marked()
+            left = self._on_machine()
             for pid in left:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             return not left
 
         until(is_gone, what=f"the end of all that {self.name} ran", pause_s=0.05)
+
+    def _on_machine(self) -> list[int]:
+        """What runs there: workers of runs that were spawned at another node, too."""
+        root, home = str(self.home.paths.attempts_dir), self.home._env["SUBAGENTS_HOME"]
+        workers = {e.pid for e in scan() if e.marker is not None and e.marker.root == root}
+        return sorted({*workers, *carrying("SUBAGENTS_HOME", home)} - {os.getpid()})
 
     def drain(self) -> None:
         """All is given back, as its workers end; then SIGTERM, and the end of it."""

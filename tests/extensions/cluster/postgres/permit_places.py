@@ -136,6 +136,7 @@ class MemoryPlace:
             {lane: may for lane, may in lanes.items() if lane in demand.lanes},
             caps,
             self._settle_gates(demand),
+            frozenset(part for part in demand.handed if self._counted.get(part) == me),
         )
 
     def _owing_nothing(self, among: Iterable[str], counted: Collection[str]) -> list[str]:

@@ -69,7 +69,7 @@ class SharedPlace:
             " WHERE name = ?"
         )
         self.place.execute(long, name)
-        self.place.execute("UPDATE node SET peers = (SELECT array_agg(identity) FROM node)")
+        self.place.execute("UPDATE node SET peers = (SELECT array_agg(home) FROM node)")
         return store
 
     def started(self, name: str, *, host: Path | None = None) -> PostgresStore:

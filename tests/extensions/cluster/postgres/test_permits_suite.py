@@ -15,7 +15,7 @@ from tests.extensions.cluster.postgres.permit_places import (
 from tests.extensions.cluster.postgres.postgres_server import PostgresPlace, PostgresServer
 
 from subagents.errors import Fenced, StoreUnavailable
-from subagents.extensions.cluster.node_permits import Demand, LaneWanted, Permits
+from subagents.extensions.cluster.node_permits import Demand, LaneWanted, Permits, Settlement
 from subagents.extensions.cluster.postgres.postgres_permits import PostgresPermits
 from subagents.extensions.cluster.postgres.postgres_store import PostgresStore
 from subagents.extensions.cluster.shared_store import Member
@@ -157,6 +157,26 @@ def test_slots_of_a_node_that_is_over_are_free_once_its_runs_are_counted_by_othe
     assert place.held(LANE) == {"b": 1, "c": 1}
 
     assert asked(b, 4, 1, 4, of=(1, 3)) == 3
+
+
+@pytest.mark.requirement("cluster:lanes", "cluster:drain")
+def test_slots_of_runs_that_were_handed_over_are_counted_until_their_new_owner_does(
+    place: PermitPlace,
+) -> None:
+    a, b = place.join("a"), place.join("b")
+    place.give(1, "a")
+    assert asked(a, 4, 3, 3, of=(1,)) == 3
+    place.give(1, "b")
+
+    def handed() -> Settlement:
+        return a.settle(Demand((), {LANE: LaneWanted(4, 3, 3)}, handed=(1, 2)))
+
+    assert handed().handed == {1}
+    assert asked(b, 4, 0, 4) == 1, "claimed, and not loaded"
+    asked(b, 4, 3, 4, of=(1,))
+    assert handed().handed == frozenset()
+    a.settle(Demand(()))
+    assert asked(b, 4, 3, 4, of=(1,)) == 4
 
 
 @pytest.mark.requirement("cluster:lanes", "cluster:fence")
@@ -336,6 +356,8 @@ class Fleet:
         self.queued: dict[str, int] = {}
         self.may: dict[str, int] = {}
         self.loaded: dict[str, set[int]] = {}
+        self.handed: dict[str, dict[int, int]] = {}
+        """Runs that were at work in partitions which a node gave back, and that it counts still."""
         self.running = dict.fromkeys(range(PARTS), 0)
         """Of each partition: they go on whoever owns it."""
         self.owners: dict[int, str] = {}
@@ -347,17 +369,24 @@ class Fleet:
         self.joined += 1
         self.nodes[name] = self.place.join(name)
         self.queued[name] = self.may[name] = 0
-        self.loaded[name] = set()
+        self.loaded[name], self.handed[name] = set(), {}
         return name
 
     def used(self, name: str) -> int:
-        return sum(self.running[part] for part in self.loaded[name])
+        handed = sum(self.handed[name].values())
+        return handed + sum(self.running[part] for part in self.loaded[name])
 
     def settle(self, name: str) -> None:
         used = self.used(name)
         wanted = LaneWanted(self.limit, used, used + self.queued[name])
-        demand = Demand(self.loaded[name], {LANE: wanted} if wanted.most else {})
-        self.may[name] = self.nodes[name].settle(demand).lanes.get(LANE, 0)
+        handed = self.handed[name]
+        demand = Demand(
+            self.loaded[name], {LANE: wanted} if wanted.most else {}, handed=tuple(handed)
+        )
+        found = self.nodes[name].settle(demand)
+        for part in handed.keys() - found.handed:
+            del handed[part]
+        self.may[name] = found.lanes.get(LANE, 0)
         self.begin(name)
 
     def begin(self, name: str) -> None:
@@ -376,9 +405,11 @@ class Fleet:
     def claim(self, part: int, name: str) -> None:
         before = self.owners.get(part)
         if before in self.nodes and before is not None:
-            if before == name or self.running[part]:
-                return  # who is not over keeps what has a run at work
-            self.loaded[before].discard(part)
+            if before == name:
+                return
+            if part in self.loaded[before]:
+                self.loaded[before].discard(part)
+                self.handed[before][part] = self.running[part]
             self.may[before] = 0
         self.owners[part] = name
         self.place.give(part, name)
@@ -387,10 +418,12 @@ class Fleet:
         owner = self.owners.get(part)
         if owner in self.nodes and owner is not None and part not in self.loaded[owner]:
             self.loaded[owner].add(part)
+            self.handed[owner].pop(part, None)
             self.may[owner] = 0  # nothing begins in what nobody was told of
 
     def end(self, name: str) -> None:
-        del self.nodes[name], self.loaded[name], self.may[name], self.queued[name]
+        for each in (self.nodes, self.loaded, self.handed, self.may, self.queued):
+            del each[name]
         self.place.end(name)
 
     def calm_down(self) -> None:

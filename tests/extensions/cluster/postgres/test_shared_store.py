@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests.e2e.live_home import until
 from tests.extensions.cluster.pinned_nodes import SECRET
 from tests.extensions.cluster.postgres.postgres_server import PostgresPlace, PostgresServer
 from tests.extensions.cluster.postgres.shared_place import ALL, MemberPlace, SharedPlace, shared
@@ -137,6 +138,79 @@ def test_who_is_not_known_to_a_node_takes_nothing_from_it_while_its_workers_may_
     assert second.claim([MINE]) == {MINE}
     with pytest.raises(Fenced):
         first.tell_peers([second.identity])
+
+
+@pytest.mark.requirement("cluster:claim", "cluster:node-lost")
+def test_a_node_that_was_started_again_is_known_to_those_that_knew_its_home(
+    cluster: SharedPlace,
+) -> None:
+    first, second = cluster.opened("a"), cluster.opened("b")
+    first.claim([MINE])
+    assert first.home != second.home
+    first.tell_peers([second.home])
+    for name in ("a", "b"):
+        cluster.lapse(name)
+    cluster.lose_lock("b")
+    again = cluster.started("b")
+    assert again.home == second.home
+    assert again.claim([MINE]) == frozenset()  # its right was not held for a lease yet
+    cluster.place.execute("UPDATE node SET since = since - interval '1 hour'")
+
+    assert again.claim([MINE]) == {MINE}
+
+
+@pytest.mark.requirement("cluster:claim")
+def test_what_a_forgotten_node_had_is_free_and_one_that_is_alive_is_not_forgotten(
+    cluster: SharedPlace,
+) -> None:
+    first, second = cluster.opened("a"), cluster.opened("b")
+    first.claim([MINE])
+    first.tell_peers(["another"])
+    second.forget("a")
+    assert first.renew() == 60
+    cluster.lapse("a")
+    assert second.claim([MINE]) == frozenset()
+
+    second.forget("a")
+    assert second.claim([MINE]) == {MINE}
+    with pytest.raises(Fenced):
+        first.renew()
+
+
+@pytest.mark.requirement("cluster:drain", "cluster:daemon-killed")
+def test_a_node_that_stops_is_not_over_while_something_works_on_its_machine(
+    cluster: SharedPlace,
+) -> None:
+    first, second = cluster.opened("a"), cluster.opened("b")
+    first.has_workers = lambda: True
+    first.close()
+    assert second.survey().nodes[first.identity].left_s > 0
+
+    again = cluster.started("a")
+    again.close()
+    assert not {first.identity, again.identity} & second.survey().nodes.keys()
+
+
+@pytest.mark.requirement("schedule:once", "cluster:ownership")
+def test_one_node_after_the_other_does_what_is_locked(cluster: SharedPlace) -> None:
+    first, second = cluster.opened("a"), cluster.opened("b")
+    release, free = first.lock("schedule nightly"), first.lock("schedule hourly")
+    waiting: list[str] = []
+
+    def wait() -> None:
+        unlock = second.lock("schedule nightly")
+        waiting.append("has it")
+        unlock()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    waits = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    until(lambda: cluster.place.asked(waits) == [(1,)], what="the other one waits")
+    assert waiting == []
+    release()
+    thread.join(60)
+    assert waiting == ["has it"]
+    free()
 
 
 @pytest.mark.requirement("cluster:daemon-killed")

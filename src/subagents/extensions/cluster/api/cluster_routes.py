@@ -1,6 +1,9 @@
-"""The cluster: ``GET /v1/cluster`` for its nodes, ``POST /v1/cluster/drain`` for this one."""
+"""The cluster: ``GET /v1/cluster`` for its nodes, ``POST /v1/cluster/drain`` for this one, and
+``POST /v1/cluster/forget`` for one that is gone.
+"""
 
 from collections import Counter
+from functools import partial
 from typing import Final
 
 from starlette.requests import Request
@@ -11,11 +14,18 @@ from subagents.api.calls.call import answer, body_of, query_of, require_operator
 from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
-from subagents.api.wire.daemon_answers import Cluster, ClusterNode
 from subagents.api.wire.wire_struct import made
 from subagents.domain.cluster.partitioning import PARTITIONS
-from subagents.errors import UsageError
+from subagents.domain.rules.retry import retry_delay_ms
+from subagents.domain.run.outcome import Outcome, Status
+from subagents.domain.run.run import HOLDS_SLOT, Phase
+from subagents.errors import Conflict, NotFound, UsageError
+from subagents.extensions.cluster.api.cluster_answers import Cluster, ClusterNode, WorkHere
 from subagents.extensions.cluster.api.cluster_member import ClusterMember, member_in, partitions_in
+from subagents.ports import RunFilter
+
+AT_PLACE: Final = (*sorted(HOLDS_SLOT), Phase.ENDING, Phase.VERIFYING)
+"""Where something of a run is under way at its place."""
 
 
 class DrainBody(wire.Body, frozen=True):
@@ -23,6 +33,13 @@ class DrainBody(wire.Body, frozen=True):
 
     on: bool = True
     """False = it takes its share again."""
+
+
+class ForgetBody(wire.Body, frozen=True):
+    """A node whose machine is gone."""
+
+    node: str
+    """Its name."""
 
 
 async def show(request: Request) -> Response:
@@ -35,13 +52,33 @@ async def show(request: Request) -> Response:
 
 
 async def drain(request: Request) -> Response:
-    """POST /v1/cluster/drain: this node gives its partitions to others; its workers go on."""
+    """POST /v1/cluster/drain: this node gives its partitions to others and begins nothing more; its
+    workers go on."""
     services = services_of(request)
     _require_cluster(services)
     require_operator(Caller.of(request), "cluster drain")
     given = await body_of(request)
     body = wire.parse_body(given, DrainBody) if given.strip() else DrainBody()
     await services.engine.drain(is_on=body.on)
+    return answer(await _shown(services))
+
+
+async def forget(request: Request) -> Response:
+    """POST /v1/cluster/forget: others take over from a node whose right is over, at once."""
+    services = services_of(request)
+    _require_cluster(services)
+    require_operator(Caller.of(request), "cluster forget")
+    name = wire.parse_body(await body_of(request), ForgetBody).node
+    partitions = partitions_in(services)
+    await partitions.look()
+    starts = [each for each in partitions.survey.nodes.values() if each.name == name]
+    if not starts:
+        raise NotFound(f'no node "{name}"', hint="see: subagents cluster status")
+    if any(each.left_s > 0 for each in starts):
+        raise Conflict(
+            f"node {name} is alive", hint="on its machine: subagents cluster drain --wait"
+        )
+    await partitions.forget(name)
     return answer(await _shown(services))
 
 
@@ -77,13 +114,33 @@ async def _shown(services: Services) -> Cluster:
         )
         for each in survey.nodes.values()
     ]
+    own = survey.nodes.get(partitions.identity)
+    here = await _work_at(services, own.name) if own is not None and own.is_draining else []
     nodes.sort(key=lambda each: (not each.alive, each.name, each.identity))
     refused = survey.forged + _require_cluster(services).trust.refused
-    return Cluster(nodes=nodes, unowned=PARTITIONS - len(survey.owners), refused=refused)
+    unowned = PARTITIONS - len(survey.owners)
+    return Cluster(nodes=nodes, unowned=unowned, refused=refused, work_here=here)
+
+
+async def _work_at(services: Services, node: str) -> list[WorkHere]:
+    adapters = services.engine.adapters
+    where = RunFilter(phases=AT_PLACE, limit=10_000)
+    found = await adapters.off_loop(partial(adapters.store.runs, where))
+    now, lost = adapters.clock.now_ms(), Outcome(status=Status.LOST)
+    return [
+        WorkHere(
+            run_id=run.id,
+            label=run.resolved.label,
+            repeated=run.phase in HOLDS_SLOT and retry_delay_ms(run, lost, now) is not None,
+        )
+        for run in found
+        if run.attempts and run.attempt.node == node
+    ]
 
 
 OPERATIONS: Final = {
     ("GET", "/v1/cluster"): Operation(show, answers=(Cluster,)),
     ("POST", "/v1/cluster/drain"): Operation(drain, body=DrainBody, answers=(Cluster,)),
+    ("POST", "/v1/cluster/forget"): Operation(forget, body=ForgetBody, answers=(Cluster,)),
 }
 ROUTES: Final = routes(OPERATIONS)

@@ -21,12 +21,12 @@ ANSWER_S: Final = 1.0
 """A node that says nothing for so long may be taking over."""
 
 
-def routes(promise: Callable[[], bool]) -> tuple[Route, ...]:
-    """The route that answers for a node with ``Ownership.promise``."""
+def routes(promise: Callable[[], bool], home: Callable[[], str]) -> tuple[Route, ...]:
+    """The route that answers for a node with ``Ownership.promise``, and for no other home."""
 
-    async def asked(_request: Request) -> JSONResponse:
+    async def asked(request: Request) -> JSONResponse:
         """POST /node/v1/promise: whether we cannot ask the database, and take nothing over."""
-        return JSONResponse(promise())
+        return JSONResponse(request.query_params.get("home", home()) == home() and promise())
 
     return (Route(PATH, asked, methods=["POST"]),)
 
@@ -36,7 +36,8 @@ async def all_promise(client: NodeClient, nodes: Sequence[SeenNode]) -> bool:
 
     async def one(node: SeenNode) -> bool:
         try:
-            answer = await client.request(node.name, "POST", PATH, timeout_s=ANSWER_S)
+            path = f"{PATH}?home={node.home}"
+            answer = await client.request(node.name, "POST", path, timeout_s=ANSWER_S)
         except (NodeUnreachable, NodeOver):
             return False
         return answer.status == 200 and answer.body == b"true"

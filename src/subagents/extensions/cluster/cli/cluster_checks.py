@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 
-from subagents.api.wire.daemon_answers import Cluster
 from subagents.api.wire.wire_struct import read
 from subagents.cli.connection import session
 from subagents.cli.doctor_check import FAIL, OK, WARN, Check
@@ -11,6 +10,7 @@ from subagents.client.client import Client, Document
 from subagents.config.paths import Paths
 from subagents.config.user_config import UserConfig
 from subagents.errors import ConfigError, SubagentsError
+from subagents.extensions.cluster.api.cluster_answers import Cluster
 from subagents.extensions.cluster.cli.node_commands import PLACE, REFUSED
 from subagents.extensions.cluster.cluster_settings import ClusterSettings
 from subagents.extensions.cluster.node_parts import secret_in

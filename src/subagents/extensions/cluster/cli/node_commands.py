@@ -1,18 +1,19 @@
-"""``cluster status drain``: the nodes, and taking one out of service."""
+"""``cluster status drain forget``: the nodes, and taking one out of service."""
 
 import time
 from typing import Annotated, Final
 
-from subagents.api.wire.daemon_answers import Cluster, ClusterNode
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
-from subagents.cli.flags import Json, Parameter, refuse_unused
-from subagents.errors import EXIT_OK, EXIT_PENDING
+from subagents.cli.flags import Json, Parameter, Yes, refuse_unused
+from subagents.errors import EXIT_FAILED, EXIT_OK, EXIT_PENDING
+from subagents.extensions.cluster.api.cluster_answers import Cluster, ClusterNode
 from subagents.text import counted, duration, parse_duration
 
 PLACE: Final = "/v1/cluster"
 REFUSED: Final = "refused since its start: {} of nodes without this cluster's secret"
+SHOWN_MAX: Final = 5
 LOOK_S: Final = 0.5
 """The time between two looks at whether a node is drained."""
 
@@ -68,7 +69,9 @@ def state_of(node: ClusterNode) -> str:
 
 def drain(
     *,
-    wait: Annotated[bool, Parameter(help="Return when it decides about nothing any more.")] = False,
+    wait: Annotated[
+        bool, Parameter(help="Return when it decides about nothing and no worker is left here.")
+    ] = False,
     timeout: Annotated[
         str | None,
         Parameter(help="With --wait: at most so long, then exit 8.", metavar="DURATION"),
@@ -76,9 +79,10 @@ def drain(
     undo: Annotated[bool, Parameter(help="Take its share of partitions again.")] = False,
     json: Json = False,
 ) -> int:
-    """Let this home's node give its partitions to others and take no new ones.
+    """Let other nodes decide about the sessions of this home's node, which begins nothing more.
 
-    Its workers go on. `--undo` takes it back, and so does a restart.
+    Its workers go on here, also over a restart of the daemon; of those that the end of the machine
+    would cut off it says what becomes of them. `--undo` takes it back, and so does a restart.
 
     For example:
 
@@ -99,23 +103,67 @@ def drain(
             each.alive and not each.draining and not each.is_self for each in found.nodes
         ):
             output.note("warning: no other node is alive to take its partitions over")
+        if found.work_here:
+            output.note(_at_stake(found))
         while wait and _left(found):
             if due is not None and time.monotonic() >= due:
                 break
             time.sleep(LOOK_S)
             answer = client.get(PLACE)
             found = read(answer, Cluster)
-    left = _left(found)
+    parts = sum(each.partitions for each in found.nodes if each.is_self)
     if json:
         output.document(answer)
     elif undo:
         output.note("This node takes its share of partitions again.")
-    elif left:
-        output.note(f"This node is draining: {counted(left, 'partition')} left.")
+    elif parts:
+        output.note(f"This node is draining: {counted(parts, 'partition')} left.")
+    elif found.work_here:
+        output.note(f"This node decides about nothing. {_at_stake(found)}")
     else:
-        output.note("This node is drained: it decides about nothing.")
-    return EXIT_PENDING if wait and left else EXIT_OK
+        output.note("This node is drained: it decides about nothing, and nothing works here.")
+    return EXIT_PENDING if wait and _left(found) else EXIT_OK
+
+
+def forget(
+    node: Annotated[str, Parameter(help="Its name, as `subagents cluster status` shows it.")],
+    /,
+    *,
+    yes: Yes = False,
+    json: Json = False,
+) -> int:
+    """Let others take over at once from a node whose machine is gone.
+
+    They do so by themselves when its right is over, but wait for longer where that node knew none
+    of them. What still works on its machine would work twice: switch that off first.
+
+    For example:
+
+        subagents cluster forget b
+
+        subagents cluster forget b --yes
+    """
+    if not output.is_confirmed(f"Is the machine of node {node} off, or cut off for good?", yes=yes):
+        return EXIT_FAILED
+    with connect() as client:
+        answer = client.post(f"{PLACE}/forget", {"node": node})
+    if json:
+        output.document(answer)
+    else:
+        output.note(f"Node {node} is over: others take its partitions.")
+    return EXIT_OK
+
+
+def _at_stake(found: Cluster) -> str:
+    """What works here, and what becomes of it without this machine."""
+    ends = ("will be lost", "will be repeated elsewhere")
+    shown = [f"{e.run_id} ({e.label}) {ends[e.repeated]}" for e in found.work_here[:SHOWN_MAX]]
+    if (more := len(found.work_here) - len(shown)) > 0:
+        shown.append(f"{more} more")
+    runs = counted(len(found.work_here), "run")
+    return f"{runs} still at work here; if this machine stops now: {', '.join(shown)}."
 
 
 def _left(found: Cluster) -> int:
-    return sum(each.partitions for each in found.nodes if each.is_self)
+    """What it is still needed for."""
+    return sum(e.partitions for e in found.nodes if e.is_self) + len(found.work_here)

@@ -17,6 +17,7 @@ from subagents.domain.run.values import RunId, attempt_id
 from subagents.engine.attempts.placement import Placement
 from subagents.engine.kernel.kernel import Kernel
 from subagents.errors import NodeOver, RuntimeUnavailable, StoreUnavailable
+from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
 from subagents.extensions.cluster.node_ports import FreeSlots, Offer, Places, RemoteRuntimes
 from subagents.ports import Batch, Launch, Runtime, StartedInfo, Workplace
 
@@ -71,7 +72,7 @@ class ClusterPlacement(Placement):
         runtimes: The runtimes of this node, by their names.
         workplace: The files of this node.
         cluster: The other places.
-        is_alive: Whether some start of the node with that name is alive.
+        partitions: Know which nodes are alive, and which of them begin nothing new.
     """
 
     def __init__(
@@ -80,12 +81,12 @@ class ClusterPlacement(Placement):
         runtimes: Mapping[str, Runtime],
         workplace: Workplace,
         cluster: ClusterPlaces,
-        is_alive: Callable[[str], bool],
+        partitions: SharedPartitions,
     ) -> None:
         super().__init__(runtimes, workplace, cluster.node)
         self._ledger, self._clock = kernel.ledger, kernel.clock
         self._cluster = cluster
-        self._is_alive = is_alive
+        self._is_alive, self._is_draining = partitions.is_alive, partitions.is_draining
         self._placing: dict[RunId, asyncio.Task[str]] = {}
         self._ledger.on_commit(self._withdraw)
 
@@ -172,11 +173,14 @@ class ClusterPlacement(Placement):
 
     async def _found(self, cluster: ClusterPlaces, run: Run) -> str:
         """The node that keeps a slot for it."""
-        before = self._judged_node(run) or self._session_node(run)
+        judged = self._judged_node(run)
+        before = judged or self._session_node(run)
         if before is None and run.session.continues is not None:
             before = self._session_node(await self._ledger.load_run(run.session.continues.run_id))
-        if before is not None and before != cluster.node and self._is_alive(before):
-            return before  # the work that it judges is there, or its program's session
+        while before is not None and before != cluster.node and self._is_alive(before):
+            if judged is not None or not self._is_draining(before):
+                return before  # the work that it judges is there, or its program's session
+            await self._clock.sleep(LOOK_S)  # until the node is back, or over
         if is_bound_to_files(run) or before == cluster.node:
             while not cluster.slots.keep(run.attempt_id):
                 await self._clock.sleep(LOOK_S)

@@ -35,7 +35,7 @@ class ClusterSharing:
         clock: Of the engine.
         permits: What its nodes count together; None = nothing.
         peers_promise: Asks the other nodes.
-        places: The other places for attempts; None = all run here.
+        places: The other places for attempts.
     """
 
     def __init__(
@@ -44,9 +44,9 @@ class ClusterSharing:
         off_loop: OffLoop,
         clock: EngineClock,
         *,
+        places: ClusterPlaces,
         permits: Permits | None = None,
         peers_promise: PeersPromise = no_peers,
-        places: ClusterPlaces | None = None,
     ) -> None:
         self._store, self._off_loop, self._clock = store, off_loop, clock
         self._permits, self._peers_promise, self._places = permits, peers_promise, places
@@ -79,10 +79,8 @@ class ClusterSharing:
         node: str | None,
     ) -> Placement:
         """See ``Sharing.placement``."""
-        if self._places is None:
-            return Placement(runtimes, workplace, node)
-        is_alive = self.partitions.is_alive
-        return ClusterPlacement(kernel, runtimes, workplace, self._places, is_alive)
+        del node  # as the other places are told it
+        return ClusterPlacement(kernel, runtimes, workplace, self._places, self.partitions)
 
     def membership(self, engine: Engine, memory: asyncio.Lock) -> Membership:
         """See ``Sharing.membership``."""

@@ -4,8 +4,9 @@ One look at the store in each quarter of a lease. What has no owner is taken at 
 to a node that did not renew its right, only by one that renewed its own without a break for a whole
 lease: after an outage of the database nobody did, so nobody takes anything (docs/decisions/0078).
 
-Partitions that are idle here are given back first, and those with a worker of ours are kept until
-it has ended. A node that drains gives everything back.
+Partitions that are idle here are given back first, and those with a worker are kept until it has
+ended. A node that drains gives everything back, also what is at work: the workers go on here, and
+another node decides about them.
 """
 
 import contextlib
@@ -39,8 +40,13 @@ class Moving(Protocol):
         """Ours without a worker or an effect under way, and how many open runs each has."""
         ...
 
-    async def give_back(self, partitions: Collection[int]) -> None:
-        """Let other nodes have partitions; one in which something began meanwhile stays."""
+    def movable(self, *, in_effect: bool) -> frozenset[int]:
+        """Ours that others can go on with, workers and all; with ``in_effect`` also where an effect
+        is under way, which is performed again there."""
+        ...
+
+    async def give_back(self, partitions: Collection[int], *, at_work: bool = False) -> None:
+        """Let others have partitions; one in which something began stays, unless ``at_work``."""
         ...
 
 
@@ -75,6 +81,8 @@ class Membership:
         self._seen_free: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
         """The free partitions at the two looks before, the older one first."""
         self._was_above = False
+        self._drained_for = 0
+        """How many looks ago it began to drain."""
 
     async def run(self, right_s: float) -> None:
         """Look until cancelled, ``LOOKS`` times while a right of so many seconds holds."""
@@ -126,8 +134,9 @@ class Membership:
         )
         if identity not in takers:
             if identity in survey.nodes and survey.nodes[identity].is_draining:
-                await self._give_back_some(len(own))
+                await self._give_all_back()
             return  # else our right was not renewed in time, and may be: what is ours stays
+        self._drained_for = 0
         free = EVERY - survey.owners.keys()
         over = {each for each in owned if self._is_over(each) and self._ownership.is_proven}
         if over:
@@ -151,6 +160,17 @@ class Membership:
     def _is_over(self, identity: str) -> bool:
         node = self._partitions.survey.nodes.get(identity)
         return node is None or node.left_s <= 0
+
+    async def _give_all_back(self) -> None:
+        """What is idle now; what is at work where somebody takes it, soon with all that it does."""
+        await self._give_back_some(PARTITIONS)
+        if not self._partitions.is_leaving:
+            return
+        # A start, or a message that is handed over, is done in a moment, as a rule. What takes
+        # longer, such as a check or the wait for a place, is begun anew by whoever goes on.
+        self._drained_for += 1
+        if some := self._moves.movable(in_effect=self._drained_for > LOOKS):
+            await self._moves.give_back(some, at_work=True)
 
     async def _give_back_some(self, number: int) -> None:
         idle = self._moves.idle()

@@ -1,21 +1,29 @@
 """Partitions come into the memory of an engine at work, and leave it.
 
+A run may leave with its worker: that goes on at its place, and whoever decides about it next reads
+on there, as after a take-over (docs/decisions/0109).
+
 Each is done alone, and no commit is between what is decided and what is done about it: so runs are
 in the memory of the node that the store says has them, or in nobody's.
 """
 
 import asyncio
+import contextlib
 import logging
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from subagents.domain.rules.admission import holds_slot, lane_key
 from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
 from subagents.domain.run.values import SessionKey
+from subagents.engine.attempts.supervisor import WATCHED
 from subagents.engine.engine import Engine
 from subagents.errors import Fenced, StoreUnavailable
+from subagents.extensions.cluster.engine.permit_desk import PermitDesk
 from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
 from subagents.extensions.cluster.shared_store import SharedStore
-from subagents.ports import OffLoop
+from subagents.ports import LaneKey, OffLoop
 from subagents.text import counted
 
 log = logging.getLogger(__name__)
@@ -61,6 +69,8 @@ class Moves:
             if self._ledger.failure is not None:
                 return  # what is ours is loaded with the rest
             loads = self._ledger.loads
+            # What was ours in a look before may have been given back while this waited.
+            await self._partitions.look()
             taken = self._partitions.claimed & frozenset(partitions)
             if others := frozenset(partitions) - taken:
                 taken |= await self._off_loop(lambda: store.claim(others))
@@ -100,6 +110,17 @@ class Moves:
         """See ``membership.Moving``."""
         return self._idle_among(self._partitions.owned)
 
+    def movable(self, *, in_effect: bool) -> frozenset[int]:
+        """See ``membership.Moving``."""
+        stays = {
+            self._partitions.of_live(self._ledger.live, run)
+            for run in self._ledger.live.values()
+            # Of a daemon before there were nodes: nobody else could say where it works.
+            if (run.phase in WATCHED and run.attempt.node is None)
+            or (not in_effect and self._engine.outbox.is_busy(run.id))
+        }
+        return self._partitions.owned - stays
+
     def _idle_among(self, partitions: Collection[int]) -> dict[int, int]:
         found = dict.fromkeys(partitions, 0)
         for run in self._ledger.live.values():
@@ -112,19 +133,18 @@ class Moves:
                 found[partition] += 1
         return found
 
-    async def give_back(self, partitions: Collection[int]) -> None:
+    async def give_back(self, partitions: Collection[int], *, at_work: bool = False) -> None:
         """See ``membership.Moving``.
 
         Raises:
             StoreUnavailable: They are out of memory, and may be ours still; the next look finds it.
             Fenced: All of our partitions are others'.
         """
+        engine = self._engine
         async with self._memory:
             leaving = self._partitions.owned & frozenset(partitions)
             self._partitions.owned -= leaving  # who calls from here on is sent to who has them
-            self._engine.mailbox.wake_all()
-            self._engine.questions.wake_all()
-            parts = self._engine.parts.values()
+            parts = engine.parts.values()
             partition_of = {
                 session: await self._partitions.partition_of_session(session)
                 for part in parts
@@ -134,17 +154,25 @@ class Moves:
             is_out = False
             while not is_out:
                 try:
+                    if at_work:
+                        await self._let_go(self._runs_of(leaving))
                     await self._ledger.committed()
                 except (StoreUnavailable, Fenced):
                     return  # what is ours is loaded again with the rest
-                idle = frozenset(self._idle_among(leaving))
-                self._partitions.owned |= leaving - idle
-                leaving, runs = idle, self._runs_of(idle)
-                is_out = self._ledger.give_back(runs)
+                if not at_work:
+                    idle = frozenset(self._idle_among(leaving))
+                    self._partitions.owned |= leaving - idle
+                    leaving = idle
+                runs = self._runs_of(leaving)
+                held = self._held_by(runs)
+                is_out = not self._acts(runs) and self._ledger.give_back(runs)
             for run in runs:
-                self._engine.timers.disarm(run.id)
-            self._engine.recorder.leave(runs)
-            self._engine.counters.reset()
+                engine.timers.disarm(run.id)
+            engine.supervisor.leave(run.id for run in runs)
+            engine.recorder.leave(runs)
+            engine.counters.reset()
+            if isinstance(engine.permit_desk, PermitDesk):
+                engine.permit_desk.hand_over(held)
             gone = {session for session, its in partition_of.items() if its in leaving}
             for part in parts:
                 part.leave(gone)
@@ -152,8 +180,37 @@ class Moves:
                 # What was decided about them besides their runs is durable before they are free.
                 await self._ledger.committed()
                 await self._off_loop(lambda: self._store.release(leaving))
+            # Whoever waits here for one of them asks again, and is sent to who has it.
+            engine.mailbox.wake_all()
+            engine.questions.wake_all()
+            engine.request_desk.look_again()
+            engine.recorder.readers.wake([run.id for run in runs])
         words = counted(len(leaving), "partition"), counted(len(runs), "run")
         log.info("gave back %s with %s", *words)
+
+    async def _let_go(self, runs: Collection[Run]) -> None:
+        """End what acts for them here, as the end of this process would; their workers go on."""
+        run_ids = [run.id for run in runs]
+        await self._engine.outbox.leave(run_ids)
+        await self._engine.supervisor.let_go(run_ids)
+        for run in runs:
+            # What is not written now is read again by who has them next.
+            with contextlib.suppress(StoreUnavailable, OSError):
+                await self._engine.recorder.sync(run)
+
+    def _acts(self, runs: Collection[Run]) -> bool:
+        """Whether something acts for them again: a commit that was under way began it."""
+        engine = self._engine
+        return any(engine.outbox.is_busy(r.id) or engine.supervisor.reads(r.id) for r in runs)
+
+    def _held_by(self, runs: Collection[Run]) -> dict[int, Counter[LaneKey]]:
+        """The slots of lanes that these hold, by their partitions."""
+        found: dict[int, Counter[LaneKey]] = {}
+        for run in runs:
+            part = self._partitions.of_live(self._ledger.live, run)
+            if part is not None and holds_slot(run):
+                found.setdefault(part, Counter())[lane_key(run)] += 1
+        return found
 
     def _runs_of(self, partitions: Collection[int]) -> list[Run]:
         live = self._ledger.live

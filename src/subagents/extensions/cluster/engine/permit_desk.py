@@ -7,7 +7,9 @@ what the last one gave, so that no run costs a call of its own. See docs/decisio
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Final
 
 from subagents.domain.rules.budgets.request_holds import Counted, Need
@@ -46,6 +48,9 @@ class GivenSlots:
         """The most that were used at once since that was asked last."""
         self.waits: dict[LaneKey, int] = {}
         """Lanes of which it is known that one waits, and the slots that it counts."""
+        self.handed: dict[int, Counter[LaneKey]] = {}
+        """Slots of runs that we gave back with their workers, by partition: we count them until
+        their new owner says that it does."""
 
     def given_of(self, lane: LaneKey) -> int:
         """See ``lanes.LanePermits``."""
@@ -59,8 +64,11 @@ class GivenSlots:
             used: By runs of this node.
             limit: Slots of the lane, as the run says.
         """
+        if self._partitions.is_leaving:
+            return False
         slots, asked_for = self.given.get(lane, (0, 0))
         is_told = self.told is self._partitions.owned
+        used += self.handed_of(lane)
         if is_told and used < slots and asked_for <= limit:
             self.peaks[lane] = max(self.peaks.get(lane, 0), used + 1)
             return True
@@ -68,6 +76,10 @@ class GivenSlots:
             self.waits[lane] = limit
             self._on_short()
         return False
+
+    def handed_of(self, lane: LaneKey) -> int:
+        """Slots of runs that we count for others."""
+        return sum(each[lane] for each in self.handed.values())
 
 
 class PermitDesk:
@@ -117,6 +129,10 @@ class PermitDesk:
         """See ``request_desk.Reserves``."""
         self._spending.unreserve(attempt)
 
+    def hand_over(self, held: Mapping[int, Counter[LaneKey]]) -> None:
+        """Runs of these partitions leave with the slots that they hold."""
+        self._lanes.handed |= held
+
     async def run(self) -> None:
         """Settle as long as there is something to settle, until cancelled or fenced."""
         # What was given to what is no more in memory is known by the next answer only.
@@ -146,6 +162,7 @@ class PermitDesk:
             lanes.told is not self._partitions.owned
             or bool(lanes.given)
             or bool(self._ledger.lanes.demands())
+            or bool(lanes.handed)
             or self._gates.has_news
             or self._spending.has_news
             or bool(self._asking)
@@ -161,14 +178,16 @@ class PermitDesk:
                 each.set()
 
     async def _exchange(self) -> None:
-        loads, told = self._ledger.loads, self._partitions.owned
+        loads, told, handed = self._ledger.loads, self._partitions.owned, self._lanes.handed
+        for part in handed.keys() & told:
+            del handed[part]  # it came back, and is counted with what is ours
         wanted = self._wanted()
         for lane, want in wanted.items():
             # What is not in the demand may be another's before its answer is here.
             slots, limit = self._lanes.given.get(lane, (0, 0))
             self._lanes.given[lane] = (min(slots, want.used), limit)
         closed, opened = self._gates.take_news()
-        demand = Demand(told, wanted, self._spending.wanted(), closed, opened)
+        demand = Demand(told, wanted, self._spending.wanted(), closed, opened, tuple(handed))
         self._under_way = asyncio.ensure_future(
             self._off_loop(lambda: self._permits.settle(demand))
         )
@@ -177,6 +196,8 @@ class PermitDesk:
         except StoreUnavailable:
             self._gates.take_back(closed, opened)
             raise
+        for part in {*demand.handed} - found.handed:
+            handed.pop(part, None)
         if self._ledger.loads != loads or self._ledger.failure is not None:
             return
         self._gates.learn(found.gates)
@@ -196,9 +217,10 @@ class PermitDesk:
         demands, lanes = self._ledger.lanes.demands(), self._lanes
         peaks, lanes.peaks = lanes.peaks, {}
         wanted = {}
-        for lane in demands.keys() | lanes.given.keys():
+        for lane in demands.keys() | lanes.given.keys() | {*chain(*lanes.handed.values())}:
             found = demands.get(lane)
             used, queued = (0, 0) if found is None else (found.used, found.queued)
+            used += lanes.handed_of(lane)
             limit = None if found is None else found.limit
             if limit is None:
                 limit = lanes.given.get(lane, (0, used))[1]

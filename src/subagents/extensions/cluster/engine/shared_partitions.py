@@ -6,7 +6,8 @@ from memory, asks here first; ``Elsewhere`` says whose it is.
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Final
 
 from subagents.domain.cluster.partitioning import partition_of
@@ -64,15 +65,22 @@ class SharedPartitions(Partitions):
         """
         store = self._store
         self.survey = await self._off_loop(store.survey)
-        found = [each for each in self.survey.nodes.values() if each.identity != store.identity]
-        identities = frozenset(each.identity for each in found)
-        if identities != self._told:
+        # Of a home that was started again there are two: the older one is over, or will be.
+        alive = sorted(self.survey.nodes.values(), key=lambda each: each.left_s)
+        found = {each.home: each for each in alive if each.home != store.home}
+        # Nodes of before 0.2 look for their identity, which is of one start.
+        names = frozenset(found).union(each.identity for each in found.values())
+        if names != self._told:
             # Whoever is not asked any more learns first that it is not: from then on it waits.
-            known = {each.identity: each for each in (*self.peers, *found)}
-            self.peers = tuple(known.values())
-            await self._off_loop(lambda: store.tell_peers(identities))
-            self._told = identities
-        self.peers = tuple(found)
+            self.peers = (*self.peers, *found.values())
+            await self._off_loop(lambda: store.tell_peers(names))
+            self._told = names
+        self.peers = tuple(found.values())
+
+    async def forget(self, node: str) -> None:
+        """See ``SharedStore.forget``; whoever looks next takes what it had."""
+        store = self._store
+        await self._off_loop(lambda: store.forget(node))
 
     async def load(self) -> None:
         """What is ours in the store is what the engine loads now.
@@ -105,6 +113,19 @@ class SharedPartitions(Partitions):
     def is_alive(self, node: str) -> bool:
         """Whether some start of the node with that name was, when the store was asked last."""
         return any(each.name == node and each.left_s > 0 for each in self.survey.nodes.values())
+
+    def is_draining(self, node: str) -> bool:
+        """Whether the start of that name that is alive gives back what it has."""
+        nodes = self.survey.nodes.values()
+        return any(each.name == node and each.left_s > 0 and each.is_draining for each in nodes)
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether we drain and somebody takes what we give back: nothing is to begin here."""
+        nodes = self.survey.nodes
+        own = nodes.get(self.identity)
+        is_draining = own is not None and own.is_draining
+        return is_draining and any(e.left_s > 0 and not e.is_draining for e in nodes.values())
 
     @property
     def labels(self) -> frozenset[str]:
@@ -178,6 +199,16 @@ class SharedPartitions(Partitions):
             if found is not None:
                 return found
         return partition_of(session)
+
+    @asynccontextmanager
+    async def exclusively(self, what: str) -> AsyncIterator[None]:
+        """See ``Partitions.exclusively``."""
+        store = self._store
+        release = await self._off_loop(lambda: store.lock(what))
+        try:
+            yield
+        finally:
+            await self._off_loop(release)
 
     def has_run(self, run_id: RunId) -> bool:
         """Whether a run is ours; one that is nowhere is. Blocking."""

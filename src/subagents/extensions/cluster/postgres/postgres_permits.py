@@ -56,6 +56,7 @@ class PostgresPermits:
                     self._link = Link(self._url.conninfo)
                 asked = (self._identity(), self._generation, written)
                 ((found,),) = self._link.ask(self._sql["settle"], asked)
+                mine = self._link.ask(self._sql["counted"], asked[:1]) if demand.handed else ()
             except psycopg.Error as error:
                 self._generation += 1
                 if error.sqlstate == NODE_OVER:
@@ -78,6 +79,7 @@ class PostgresPermits:
                 for kept, used, held in (_pairs(sums),)
             },
             gates=[SharedGate(*each) for each in answer.gates],
+            handed=frozenset(demand.handed) & {int(str(part)) for (part,) in mine},
         )
 
     def close(self) -> None:

@@ -90,6 +90,9 @@ ALL_PARTS: Final = [*range(PARTITIONS)]
 KNOWN_MAX: Final = 10_000
 """Runs whose partition is remembered; it never changes."""
 IDLE_MAX: Final = "2s"
+LOCK_WAIT: Final = "10s"
+"""How long a lock of ours waits for another node, which keeps it for ``LOCK_HELD_MAX`` at most."""
+LOCK_HELD_MAX: Final = "30s"
 SERVER_MIN: Final = 130_000
 """The first that ends an idle transaction, has stored procedures in pipelines and is maintained."""
 
@@ -153,6 +156,8 @@ class PostgresStore(RowStore):
         # Alone we write one thing after the other: what is there has nothing missing before it.
         self._upto = (PLACE_MAX if member is None else None,)
         self._identity = ""
+        self.home = ""
+        """See ``ports.SharedStore.home``."""
         self._epoch = 0
         self._writer: Link | None = None
         self._renewer: Link | None = None
@@ -174,6 +179,8 @@ class PostgresStore(RowStore):
         self._readers: queue.SimpleQueue[Link] = queue.SimpleQueue()
         self._readers_made = 0
         self._lending = threading.Lock()
+        self.has_workers: Callable[[], bool] = lambda: False
+        """Whether something works on this machine, whoever decides about it."""
 
     @property
     def _ours(self) -> Sequence[object]:
@@ -336,6 +343,7 @@ class PostgresStore(RowStore):
                 raise
             return False
         self._identity, self._epoch = identity, cluster.epoch + 1
+        self.home = self._lock.home()
         self._made, self._unsure, self._number = 0, None, None
         self._place = self._seen = self.newest_number()
         self._owned = self._owned_now()
@@ -448,7 +456,7 @@ class PostgresStore(RowStore):
                     ("set_waits", (HOLDER_WAIT, IDLE_MAX)),
                     ("fence", (self._identity, self._made + 1)),
                     *everything,
-                    ("end_node", (self._identity,)),
+                    ("end_node", (self._identity, int(self.has_workers()))),
                 )
                 self._writer.send([(self._sql[name], [row]) for name, row in statements])
         except (psycopg.Error, Lost) as error:
@@ -876,9 +884,22 @@ class PostgresStore(RowStore):
         nodes: dict[str, SeenNode] = {}
         owners: dict[int, str] = {}
         for row in self._all("survey_nodes"):
-            identity, name, url, labels, slots, version, *shown, left_s, is_draining, parts = row
+            (
+                identity,
+                home,
+                name,
+                url,
+                labels,
+                slots,
+                version,
+                *shown,
+                left_s,
+                is_draining,
+                parts,
+            ) = row
             nodes[str(identity)] = SeenNode(
                 identity=str(identity),
+                home=str(home),
                 name=str(name),
                 url=None if url is None else str(url),
                 labels=msgspec.json.decode(str(labels), type=tuple[str, ...]),
@@ -926,6 +947,7 @@ class PostgresStore(RowStore):
                 self._open.forget()
                 raise
             self._open.drop(RunId(str(run_id)) for (run_id,) in theirs)
+            self._elsewhere.forget()  # a list has them still
 
     def load_partitions(self, partitions: Collection[int]) -> Loaded:
         """See ``ports.SharedStore.load_partitions``."""
@@ -965,10 +987,27 @@ class PostgresStore(RowStore):
                 return self.partition(run.id)
         return None
 
-    def tell_peers(self, identities: Collection[str]) -> None:
+    def tell_peers(self, names: Collection[str]) -> None:
         """See ``ports.SharedStore.tell_peers``."""
-        if not self._all("tell_peers", (self._identity, json_list(identities))):
+        if not self._all("tell_peers", (self._identity, json_list(names))):
             raise self._fenced()
+
+    def lock(self, what: str) -> Callable[[], None]:
+        """See ``ports.SharedStore.lock``: of a transaction, which ends with its connection."""
+        link = self._connected()
+        try:
+            link.connection.execute("BEGIN")
+            link.ask(self._sql["set_waits"], (LOCK_WAIT, LOCK_HELD_MAX))
+            link.ask(self._sql["lock"], (what,))
+        except psycopg.Error as error:
+            link.close()
+            raise StoreUnavailable(f"{what} is being changed: {_words(error)}") from error
+        return link.close
+
+    def forget(self, node: str) -> None:
+        """See ``ports.SharedStore.forget``."""
+        with self._writing, self._refused_in_words():
+            self._write([("forget_node", [(node,)])])
 
     def drain(self, *, is_on: bool) -> None:
         """See ``ports.SharedStore.drain``."""

@@ -23,6 +23,10 @@ CREATE TABLE IF NOT EXISTS {schema}.migration (
 -- Until the end of the transaction, so that it needs no session.
 SELECT pg_advisory_xact_lock(hashtextextended('subagents.migration.{schema}', 0));
 
+-- name: lock
+-- The same of whatever nodes do one after the other.
+SELECT pg_advisory_xact_lock(hashtextextended('subagents.{schema}.' || $1::text, 0));
+
 -- name: select_migrations
 SELECT coalesce(max(number), 0), coalesce(max(needs), 0) FROM {schema}.migration;
 
@@ -139,11 +143,13 @@ WHERE identity = $1::text AND NOT is_over AND until > clock_timestamp()
 RETURNING identity;
 
 -- name: end_node
--- Unless something is still ours: then its right runs out, or the next start of its home ends it.
+-- Unless something is still ours, or at work here ($2 is 1): then its right runs out, or the next
+-- start of its home ends it.
 UPDATE {schema}.node
 SET is_draining = TRUE, is_over = gone.is_empty,
     until = CASE WHEN gone.is_empty THEN clock_timestamp() ELSE until END
-FROM (SELECT NOT EXISTS (SELECT FROM {schema}.part WHERE owner = $1::text) AS is_empty) AS gone
+FROM (SELECT $2::bigint = 0
+        AND NOT EXISTS (SELECT FROM {schema}.part WHERE owner = $1::text) AS is_empty) AS gone
 WHERE identity = $1::text;
 
 -- name: drain_node
@@ -162,7 +168,9 @@ UPDATE {schema}.node SET is_over = TRUE
 WHERE NOT is_over AND until < clock_timestamp() AND identity IN (
   SELECT identity FROM {schema}.node
   WHERE NOT is_over AND until < clock_timestamp()
-  AND ($2::text = ANY (peers)
+  AND (EXISTS (SELECT FROM {schema}.node AS ours
+               WHERE ours.identity = $2::text
+                 AND (ours.home = ANY (node.peers) OR ours.identity = ANY (node.peers)))
        OR until < clock_timestamp() - 50 * lease_ms * interval '1 millisecond')
   AND identity IN (
     SELECT owner FROM {schema}.part
@@ -194,8 +202,13 @@ WHERE owner = $1::text
 -- name: select_parts
 SELECT part FROM {schema}.part WHERE owner = $1;
 
+-- name: forget_node
+-- Somebody says that nothing of it works any more.
+UPDATE {schema}.node SET is_over = TRUE
+WHERE name = $1::text AND NOT is_over AND until < clock_timestamp();
+
 -- name: survey_nodes
-SELECT identity, name, url, labels, slots, version,
+SELECT identity, home, name, url, labels, slots, version,
        CASE WHEN NOT is_over THEN certificate END, signature,
        CASE WHEN lease_ms IS NULL AND NOT is_over THEN 'infinity'::float8
             WHEN is_over THEN least(0, extract(epoch FROM until - clock_timestamp())::float8)
@@ -722,6 +735,10 @@ WHERE created_at_ms > $1 AND run_id NOT IN (SELECT name FROM {schema}.set_aside)
 -- name: database_bytes
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
 WHERE relnamespace = to_regnamespace('{schema}') AND relkind = 'r';
+
+-- name: counted
+-- Partitions whose runs are counted in the slots of this node.
+SELECT part FROM {schema}.counted WHERE identity = $1::text;
 
 -- name: settle
 SELECT {schema}.settle($1::text, $2::bigint, $3::jsonb)::text;
