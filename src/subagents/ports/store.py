@@ -174,7 +174,7 @@ class RunFilter(Value, frozen=True):
     plans: bool = False
     """Only the first step of each plan."""
     folded: bool = False
-    """Of a plan only its first step."""
+    """A plan stands there once, as its first step."""
     below: RunId | None = None
     """This run and all its descendants."""
     phases: tuple[Phase, ...] | None = None

@@ -45,7 +45,7 @@ class PinnedNodes:
 
     def put(self, name: str, certificate: bytes | None) -> None:
         """Its row; one that has no certificate is of the version before, or over."""
-        self._rows[name] = SeenNode(name, name, None, (), None, "1", 6.0, False, certificate)
+        self._rows[name] = SeenNode(name, name, name, None, (), None, "1", 6.0, False, certificate)
         self.survey = Survey(dict(self._rows), {})
 
     def listed(self, name: str, former: FormerTrust | None = None) -> NodeTrust:

@@ -78,7 +78,7 @@ class DependencySettled(Fact, frozen=True, tag=True):
     result: str | None = None
     """Its result, or the summary of its report, at most 32 KiB; None = it has neither."""
     left: BranchLeft | None = None
-    """Of one with a worktree that changed something."""
+    """What a run with a worktree changed there; None = nothing, or it had none."""
 
 
 class SlotGranted(Fact, frozen=True, tag=True):

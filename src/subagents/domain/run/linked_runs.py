@@ -38,7 +38,7 @@ class Dependency(LinkedRun, frozen=True):
     """A run this one waits for."""
 
     left: BranchLeft | None = None
-    """Of one with a worktree that changed something."""
+    """What a run with a worktree changed there; None = nothing, or it had none."""
 
 
 class Child(LinkedRun, frozen=True):

@@ -16,7 +16,7 @@ class Member(NamedTuple):
     slots: int | None
     lease_s: float
     certificate: bytes | None = None
-    """By which other nodes know it (DER)."""
+    """What other nodes know it by, in DER."""
 
 
 class SeenNode(NamedTuple):

@@ -10,8 +10,8 @@ from subagents.extensions.worktrees.worktree_names import words
 
 PREFIX: Final = "SUBAGENTS_PREVIOUS_"
 VALUES_BYTES_MAX: Final = 64 * 1024
-"""Of all variables together: those of a run that waits for a thousand would leave no room for its
-task."""
+"""What all variables together may have: those of a run that waits for a thousand would leave no
+room for its task."""
 
 
 def worker_env(

@@ -38,7 +38,7 @@ CALLS_MAX: Final = 500
 PATH_CHARS_MAX: Final = 70
 WHO_CHARS_MAX: Final = 30
 OTHERS_MAX: Final = 10
-"""Of how many others one run's requester hears: of a file that all change, not of each pair."""
+"""So many others one run's requester hears of: of a file that all change, not of each pair."""
 
 
 class SamePaths(Part):

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 from tests.api.home_daemon import UnixConnection
 from tests.extensions.cluster.nodes.door_daemons import DoorDaemon, cluster, eventually
-from tests.extensions.cluster.trust_homes import TrustHomes
+from tests.extensions.cluster.pinned_nodes import ClusterHomes
 
 from subagents.api.server import openapi
 
@@ -110,7 +110,7 @@ def readings() -> list[str]:
 
 
 @pytest.mark.requirement("cluster:doors")
-def test_every_route_that_reads_answers_the_same_whoever_decides(homes: TrustHomes) -> None:
+def test_every_route_that_reads_answers_the_same_whoever_decides(homes: ClusterHomes) -> None:
     async def scenario() -> None:
         async with cluster(homes, "a", "b") as nodes:
             known = [await filled(node, node.name) for node in nodes]
@@ -171,7 +171,9 @@ async def schedule_calls(node: DoorDaemon, session: str, name: str) -> list[tupl
 
 
 @pytest.mark.requirement("cluster:doors", "schedule:once")
-def test_a_schedule_is_changed_at_any_node_and_its_name_is_of_one_alone(homes: TrustHomes) -> None:
+def test_a_schedule_is_changed_at_any_node_and_its_name_is_of_one_alone(
+    homes: ClusterHomes,
+) -> None:
     async def scenario() -> None:
         async with cluster(homes, "a", "b") as (a, b):
             sessions = {node: node.session() for node in (a, b)}

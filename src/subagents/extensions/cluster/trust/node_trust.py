@@ -65,9 +65,9 @@ class NodeTrust:
         self._pins: frozenset[bytes] | None = None
         self._newest: Mapping[ssl._SSLMethod, ssl.SSLContext] = {}
         self.server_context = self._context(ssl.PROTOCOL_TLS_SERVER)
-        """For a listener: takes only clients that are nodes."""
+        """What a listener uses: it takes only clients that are nodes."""
         self.client_context = self._context(ssl.PROTOCOL_TLS_CLIENT)
-        """For calls: takes only servers that are nodes, by the host that is called."""
+        """What calls use: it takes only servers that are nodes, by the host that is called."""
 
     def start(self) -> None:
         """Put certificate and key where OpenSSL reads them; before any connection. Blocking."""
