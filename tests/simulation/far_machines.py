@@ -3,8 +3,8 @@ answers, over a line that breaks when either end does.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
 from tests.extensions.cluster.places.place_worlds import CountedSlots
@@ -18,6 +18,7 @@ from subagents.extensions.cluster.remote.attempt_host import AttemptHost
 from subagents.extensions.cluster.remote.remote_runtime import RemoteRuntimes
 from subagents.extensions.cluster.shared_store import Survey
 from subagents.ports import Runtime, Workplace
+from subagents.ports.workers import OfAttempt
 
 if TYPE_CHECKING:
     from tests.simulation.cluster_world import Machine
@@ -95,6 +96,18 @@ class MachineClient:
             await found.aclose()
 
 
+class AnySlots(CountedSlots):
+    """As many as anybody likes, also for further turns."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    @contextmanager
+    def resuming(self, of: OfAttempt, turn: int = 1) -> Iterator[None]:
+        del of, turn
+        yield
+
+
 class Here:
     """See ``node_ports.Places``: what asks for no place works where it is decided about."""
 
@@ -111,7 +124,7 @@ class Here:
 
 def host_of(machine: "Machine", runtimes: Mapping[str, Runtime]) -> AttemptHost:
     """What answers the calls of others on a machine."""
-    return AttemptHost(runtimes, CountedSlots(None), machine.off_loop, {})  # type: ignore[arg-type]  # as ``Slots``
+    return AttemptHost(runtimes, AnySlots(), machine.off_loop, {})  # type: ignore[arg-type]  # as ``Slots``
 
 
 def places_of(
@@ -122,7 +135,7 @@ def places_of(
     return ClusterPlaces(
         node=machine.name,
         labels=(),
-        slots=CountedSlots(None),
+        slots=AnySlots(),
         places=Here(machine.name),
         remote=RemoteRuntimes(
             client, machine.clock, machine.off_loop, result_bytes_max=RESULT_BYTES_MAX

@@ -356,7 +356,7 @@ def test_it_is_started_by_hand_paused_resumed_and_removed(tmp_path: Path) -> Non
         await clock.advance(2 * 3_600)
         assert len(await runs_of(world)) == 2
         with pytest.raises(NotFound, match='no schedule "hourly"'):
-            now_of(world)
+            await Schedules.of(world.engine).find("hourly")
 
     in_world(tmp_path, scenario)
 
