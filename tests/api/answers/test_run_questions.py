@@ -104,6 +104,17 @@ def test_a_yes_in_words_does_not_decide_what_a_run_may_do(tmp_path: Path) -> Non
     play(tmp_path, scenario)
 
 
+@pytest.mark.requirement("access:ask-a-person")
+def test_the_name_of_a_decision_is_that_decision(tmp_path: Path) -> None:
+    async def scenario(desk: ToolCaller) -> None:
+        run_id = await desk.spawn("hang", gate="Ship it?")
+        path = f"/v1/requests/{run_id}:q1/respond"
+        await desk.home.ok("POST", path, {"response": "Approve"})
+        await desk.until_phase(run_id, "running")
+
+    play(tmp_path, scenario)
+
+
 @pytest.mark.requirement("cli:answer")
 def test_attention_names_the_answer_for_each_option_of_a_question(tmp_path: Path) -> None:
     async def scenario(desk: ToolCaller) -> None:

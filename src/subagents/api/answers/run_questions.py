@@ -97,8 +97,10 @@ async def respond(
                 guardrail="access",
                 hint=f"tell the user: subagents answer {request_id} --decision approve",
             )
+        if decision is Decision.ANSWER and body.response.strip().lower() in approval.options:
+            decision = Decision(body.response.strip().lower())
         if decision is Decision.ANSWER:
-            # Words would be taken for a no, also a "yes".
+            # Other words would be taken for a no, also a "yes".
             raise UsageError(
                 f"request {request_id} wants a decision, not an answer in words",
                 hint=f"subagents answer {request_id} --decision approve, or --decision deny",

@@ -246,7 +246,8 @@ WHERE run_id IN (SELECT value FROM json_each(?1))
   AND run_id NOT IN (SELECT name FROM set_aside);
 
 -- name: count_below
--- By the runs of a JSON list, level after level; those that are plans have their steps below them.
+-- By the runs of a JSON list, level after level; those that are plans have their steps below them,
+-- each once, also one that another step spawned.
 WITH RECURSIVE below(root, id) AS (
   SELECT value, value FROM json_each(:roots)
   UNION ALL
@@ -255,6 +256,7 @@ WITH RECURSIVE below(root, id) AS (
   UNION ALL
   SELECT below.root, child.run_id
   FROM below CROSS JOIN run AS child INDEXED BY run_parent ON child.requester_run = below.id
+  WHERE child.plan IS NOT below.root OR below.root NOT IN (SELECT value FROM json_each(:plans))
   LIMIT :far)
 SELECT below.root, run.is_over, CASE WHEN run.is_over THEN run.outcome END AS ended, count(*),
        CASE WHEN run.is_over = 0 THEN json_group_array(run.run_id) END

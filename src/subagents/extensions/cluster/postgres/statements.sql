@@ -575,6 +575,8 @@ WITH RECURSIVE below (root, id) AS (
   UNION ALL
   SELECT below.root, child.run_id
   FROM below JOIN {schema}.run AS child ON child.requester_run = below.id
+  WHERE child.plan IS DISTINCT FROM below.root
+     OR below.root NOT IN (SELECT json_array_elements_text(:plans::json))
 ), near AS MATERIALIZED (SELECT root, id FROM below LIMIT :far)
 SELECT near.root, run.is_over, CASE WHEN run.is_over = 1 THEN run.outcome END AS ended, count(*),
        CASE WHEN run.is_over = 0 THEN json_agg(run.run_id)::text END
