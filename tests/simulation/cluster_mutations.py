@@ -9,7 +9,6 @@ from tests.simulation.shared_database import NodeRow, SharedSqlite
 
 from subagents.engine.engine import Engine
 from subagents.engine.kernel.ownership import Ownership
-from subagents.engine.outbox import Outbox
 from subagents.errors import Fenced, StoreUnavailable
 from subagents.extensions.cluster.engine import membership, moves
 from subagents.extensions.cluster.engine.moves import Moves
@@ -155,7 +154,7 @@ def loads_no_leases_of_what_it_takes(patch: pytest.MonkeyPatch) -> None:
 @cluster_mutation
 def gives_back_what_is_at_work(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(moves, "AT_WORK", frozenset())
-    patch.setattr(Outbox, "is_busy", lambda *_: False)
+    patch.setattr(Moves, "_acts", lambda *_: False)
 
 
 @cluster_mutation

@@ -126,7 +126,7 @@ For example:
   verification    status, checks; null = it has no contract
   result resultBytes truncated keptBytes report lastWords
 
-All fields of all documents: docs/reference/http.md, and GET /openapi.json
+All fields of all documents: GET /openapi.json, and the reference of HTTP in the documentation
 """
 
 _CORE: Final = {

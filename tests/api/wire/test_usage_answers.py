@@ -105,10 +105,10 @@ def test_a_line_of_the_tree_says_apart_what_came_from_a_cache() -> None:
 
 @pytest.mark.requirement("budget:shown")
 def test_a_line_of_the_tree_has_what_all_of_it_used_and_how_much_of_its_budget() -> None:
-    whole = "quick  working  0ms  800 tokens, $0.25 in 3 runs  budget 80%"
+    whole = "working  quick  0ms  800 tokens, $0.25 in 3 runs  budget 80%"
 
     assert node_of(run_after(*family())).startswith(whole)
-    assert node_of(run_after(*family(None)[:4])).startswith("quick  working  0ms  100 tokens")
+    assert node_of(run_after(*family(None)[:4])).startswith("working  quick  0ms  100 tokens")
     assert "tokens" not in node_of(run_after(*family(None)[:3]))
 
 

@@ -127,7 +127,7 @@ class Moves:
             partition = self._partitions.of_live(self._ledger.live, run)
             if partition is None or partition not in found:
                 continue
-            if run.phase in AT_WORK or self._engine.outbox.is_busy(run.id):
+            if run.phase in AT_WORK or self._acts((run,)):
                 del found[partition]
             else:
                 found[partition] += 1
@@ -166,6 +166,8 @@ class Moves:
                 runs = self._runs_of(leaving)
                 held = self._held_by(runs)
                 is_out = not self._acts(runs) and self._ledger.give_back(runs)
+                if not is_out:
+                    await asyncio.sleep(0)  # what still acts for them gets a turn to end
             for run in runs:
                 engine.timers.disarm(run.id)
             engine.supervisor.leave(run.id for run in runs)

@@ -111,8 +111,7 @@ def require_signed(cluster: Cluster, signer: "Signer | None", shown: str, lock: 
     if cluster.secret_check is not None and not compare_digest(cluster.secret_check, signer.check):
         raise ConfigError(
             f"cluster.secret is not the one with which {shown} was signed",
-            hint="give every node of a cluster the same one; to change it, see"
-            " docs/howto/cluster-setup.md",
+            hint="give every node of a cluster the same one",
             details={"keys": ["cluster.secret"]},
         )
     if cluster.is_signed or not cluster.epoch:
