@@ -6,7 +6,6 @@ In its own module, so that reading it does not import the root.
 # Every command begins here, and pathlib takes longer than all of this.
 # ruff: noqa: PTH100, PTH113, PTH116, PTH118, PTH120, PTH123
 import os
-from functools import cache
 
 __version__ = "0.2.0"
 
@@ -43,7 +42,9 @@ def _digest(*parts: bytes) -> int:
     return int.from_bytes(b"\n".join(parts), "big") % (2**61 - 1)
 
 
-@cache
+_KNOWN: dict[str, bool] = {}
+
+
 def is_other_code(theirs: str) -> bool:
     """Whether a daemon of this version runs other code than is here now.
 
@@ -51,6 +52,12 @@ def is_other_code(theirs: str) -> bool:
         theirs: Its ``code_stamp`` when it started, and that time in milliseconds since the epoch.
             What is from elsewhere cannot be told apart, and is not.
     """
+    if theirs not in _KNOWN:  # functools is a module more at each start, too
+        _KNOWN[theirs] = _is_other(theirs)
+    return _KNOWN[theirs]
+
+
+def _is_other(theirs: str) -> bool:
     place, code, started_ms, *_ = (*theirs.split(), "", "", "0")
     here, _, ours = code_stamp().partition(" ")
     if here != place or ours == code:
