@@ -22,7 +22,13 @@ URGENT_SHARE: Final = 4
 """One in so many parts of the allowance is kept for what needs somebody: commits cannot use it."""
 DIGEST: Final = "digest"
 _URGENT: Final = frozenset(
-    map(AlertKind, ("api_error", "stuck", "budget_alert", "failure_loop", "same_path"))
+    {
+        AlertKind.API_ERROR,
+        AlertKind.STUCK,
+        AlertKind.BUDGET_ALERT,
+        AlertKind.FAILURE_LOOP,
+        AlertKind.SAME_PATH,
+    }
 )
 _NAMES: Final = {
     AlertKind.API_ERROR: "API error",
