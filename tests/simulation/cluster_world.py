@@ -28,6 +28,7 @@ from tests.simulation.host import SeededIds
 from tests.simulation.invariants import Judge
 from tests.simulation.outside_world import (
     Faults,
+    Injected,
     SeededVerifier,
     SimulatedRuntime,
     World,
@@ -585,6 +586,8 @@ class Machine:
             if error.code in INSIDE:
                 self.world.judge.fail("callers never see a broken promise inside", repr(error))
             _fail(answer, error)
+        except Injected:
+            _fail(answer, DaemonUnreachable(f"{self.name} failed to answer this call"))
         except Exception as error:  # noqa: BLE001 - a caller must never see one
             self.world.judge.fail("callers never see a broken promise inside", repr(error))
         else:

@@ -33,9 +33,9 @@ def test_some_seeds_hold_on_postgresql_with_kills_and_lines_that_are_cut(
 
 
 @pytest.mark.requirement("simulator:postgres")
-@pytest.mark.parametrize(("belief", "seed"), [(True, 77), (False, 4)])
+@pytest.mark.parametrize("belief", [True, False])
 def test_a_store_that_guesses_what_became_of_a_commit_is_caught(
-    server: PostgresServer, monkeypatch: pytest.MonkeyPatch, seed: int, *, belief: bool
+    server: PostgresServer, monkeypatch: pytest.MonkeyPatch, *, belief: bool
 ) -> None:
     real = PostgresStore._settle
 
@@ -47,4 +47,5 @@ def test_a_store_that_guesses_what_became_of_a_commit_is_caught(
     monkeypatch.setattr(PostgresStore, "_settle", guessed)
     # Which would notice that what is believed to be there is not.
     monkeypatch.setattr(PostgresStore, "_place_of", lambda store, _number, _journal: store._place)
-    assert simulated(server, seed).broken is not None
+    # The first catches it as long as nothing moves what seeds do.
+    assert any(simulated(server, seed).broken is not None for seed in (4, 8, 22))

@@ -48,6 +48,8 @@ class SamePaths(Part):
         self._engine, self._clock = engine, engine.adapters.clock
         self._paths: dict[RunId, frozenset[str]] = {}
         """What each has changed, when it was looked at; the longest ago first."""
+        self._tools: dict[RunId, tuple[int, int]] = {}
+        """The attempt and how many tools it had used when the run's transcript was looked at."""
         self._told: defaultdict[RunId, set[RunId]] = defaultdict(set)
         self._working: asyncio.Task[None] | None = None
 
@@ -72,6 +74,7 @@ class SamePaths(Part):
             groups = tuple(self._groups())
             kept = {run.id for group in groups for run in group}
             self._paths = {key: found for key, found in self._paths.items() if key in kept}
+            self._tools = {key: count for key, count in self._tools.items() if key in kept}
             self._told = defaultdict(set, {k: v for k, v in self._told.items() if k in kept})
             if not groups:
                 return
@@ -111,8 +114,14 @@ class SamePaths(Part):
                 if not isinstance(trees, GitWorktrees):
                     return frozenset()
                 return await trees.changed_paths(tree)
+            known = self._paths.get(run.id, frozenset())
+            watch = self._engine.recorder.known_watch(run.id)
+            used = watch.attempt, watch.tools_used
+            if used == self._tools.get(run.id, (0, 0)):
+                return known
             query = LogQuery(limit=CALLS_MAX, types=(LineType.TOOL,), attempt=run.attempt.number)
             page = await self._engine.recorder.read(run, query)
+            self._tools[run.id] = used
         except SubagentsError:
             return self._paths.get(run.id, frozenset())
         calls = filter(None, (tool_line(line.text) for line in page.lines))
