@@ -59,8 +59,10 @@ class SamePaths(Part):
 
     def on_commit(self, batch: Batch) -> None:
         """See ``Part``."""
-        if any(run.phase is Phase.RUNNING for run in batch.runs.values()):
-            self._begin()
+        for run in batch.runs.values():
+            if run.phase is Phase.RUNNING:
+                self._begin()
+                return
 
     def _begin(self) -> None:
         if self._working is None or self._working.done():
