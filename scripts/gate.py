@@ -78,6 +78,17 @@ class Ended:
     code: int
     seconds: float
     tests: Mapping[str, Any] = field(default_factory=dict)
+    slower: float = 1.0
+    """How many times longer than ours the processor took right after it."""
+    busy: float = 0.0
+    """The share of the processors' time that anybody used while it ran."""
+    stolen: float = 0.0
+    """The share that the host gave to other machines."""
+
+    @property
+    def own_seconds(self) -> float:
+        """What it would have taken on a processor of ours that nobody takes away."""
+        return self.seconds * (1 - self.stolen) / self.slower
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -96,16 +107,20 @@ def passed(name: str, gate: Gate, *, is_recorded: bool = False) -> int:
     ended = [run(part) for part in gate.parts]
     seconds = time.monotonic() - began
     others = max(others, running_elsewhere())
-    cores, slower = os.cpu_count() or 1, slowness()
-    allowed = gate.budget_s * TOLERANCE * max(1, 2 / cores) * slower * (1 + others / cores)
+    cores = os.cpu_count() or 1
+    taken = seconds / max(sum(each.own_seconds for each in ended), 1e-9)
+    allowed = gate.budget_s * TOLERANCE * max(1, 2 / cores) * taken * (1 + others / cores)
     red = [each.part for each in ended if each.code != 0 and each.part not in gate.told]
     say(f"\n{name}:")
     for each in ended:
         state = "ok" if each.code == 0 else "RED" if each.part in red else "told"
-        say(f"  {state:<4} {each.part:<16} {each.seconds:6.0f} s")
+        say(
+            f"  {state:<4} {each.part:<16} {each.seconds:6.0f} s, {each.busy:.0%} busy,"
+            f" {each.stolen:.0%} stolen, {each.slower:.1f} times slower"
+        )
     say(
-        f"  {seconds / 60:.1f} of {gate.budget_s / 60:.0f} minutes on {cores} cores that are"
-        f" {slower:.1f} times slower than ours, beside {others:.1f} processes of others that ran:"
+        f"  {seconds / 60:.1f} of {gate.budget_s / 60:.0f} minutes on {cores} cores that were"
+        f" {taken:.1f} times slower than ours, beside {others:.1f} processes of others that ran:"
         f" up to {allowed / 60:.0f} would be allowed"
     )
     if is_late := seconds > allowed:
@@ -123,15 +138,28 @@ def run(part: str) -> Ended:
     result.parent.mkdir(exist_ok=True)
     result.unlink(missing_ok=True)
     say(f"\n== make {part}")
-    began = time.monotonic()
+    before, began = processors(), time.monotonic()
     done = subprocess.run(
         [os.environ.get("MAKE", "make"), "--no-print-directory", part],
         check=False,
         env={**os.environ, RESULT: str(result.absolute())},
     )
     seconds = time.monotonic() - began
+    used, idle, stolen = (now - then for now, then in zip(processors(), before, strict=True))
+    whole = max(used + idle + stolen, 1)
     tests = json.loads(result.read_text("utf-8")) if result.exists() else {}
-    return Ended(part, done.returncode, seconds, tests)
+    return Ended(
+        part, done.returncode, seconds, tests, slowness(), used / whole, min(stolen / whole, 0.9)
+    )
+
+
+def processors() -> tuple[int, int, int]:
+    """Time of all processors since the machine started, in ticks: used, idle, stolen by its host;
+    see proc_stat(5).
+    """
+    ticks = map(int, Path("/proc/stat").read_text("ascii").split("\n", 1)[0].split()[1:9])
+    user, nice, system, idle, waiting, irq, softirq, stolen = ticks
+    return user + nice + system + irq + softirq, idle + waiting, stolen
 
 
 def running_elsewhere() -> float:

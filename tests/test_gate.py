@@ -49,3 +49,17 @@ def test_a_tier_over_its_budget_is_red_unless_others_used_the_machine(
     monkeypatch.setattr(gate, "running_elsewhere", lambda: others)
 
     assert passed("check", Gate(("good",), budget_s=1e-6)) == code
+
+
+@pytest.mark.requirement("tests:gate")
+@pytest.mark.parametrize(
+    ("slower", "stolen", "code"), [(1.0, 0.0, 1), (100.0, 0.0, 0), (1.0, 0.98, 0)]
+)
+def test_time_that_the_host_took_away_counts_in_no_budget(
+    make: Path, monkeypatch: pytest.MonkeyPatch, slower: float, stolen: float, code: int
+) -> None:
+    ended = gate.Ended("good", 0, 100.0, slower=slower, stolen=stolen)
+    monkeypatch.setattr(gate, "run", lambda _: ended)
+    monkeypatch.setattr(gate.time, "monotonic", iter((0.0, 100.0)).__next__)
+
+    assert passed("check", Gate(("good",), budget_s=10)) == code
