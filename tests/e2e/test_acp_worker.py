@@ -72,7 +72,8 @@ def test_a_worker_that_ends_right_after_its_wait_gets_no_second_turn(
     def child_ends(_: Conversation) -> Say:
         # Not before it is waited for: its result would be pushed, and be no answer of the wait.
         output = place.home.attempt_file(run_id, "out")
-        until(lambda: "sessions_wait" in output.read_text(), what="its wait", within_s=60)
+        begun = '"in_progress"'  # the spawn, then the wait
+        until(lambda: output.read_text().count(begun) == 2, what="its wait", within_s=60)
         return Say("kept-result-8")
 
     place.model.scripts[f"{name}-child"] = [child_ends]
