@@ -13,7 +13,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import sysconfig
 import time
 from collections import Counter
@@ -48,6 +47,7 @@ MEMBER: Final = """
 listen = "127.0.0.1:{port}"
 url = "https://127.0.0.1:{port}"
 labels = ["{name}"]
+secret = "of-these-nodes-alone"
 """
 
 
@@ -205,29 +205,11 @@ def serving_cluster(
             store = f"{server.url(SCHEMA)}&application_name={name}"
             member = MEMBER.format(port=free_port(), name=name)
             make_home(root, slots=slots, more=ALONE.format(store=store, name=name) + member + more)
-            if daemons:
-                _command(root, "cluster", "join", _command(daemons[0].home, "cluster", "token"))
-            else:
-                _command(root, "cluster", "init")
             stack.callback(_end_watchdogs, root)
             daemons.append(stack.enter_context(serving(root)))
         found = Nodes(daemons, server, None if temporal is None else temporal.pid)
         found.until_divided()
         yield found
-
-
-def _command(home: Path, *words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "subagents", *words],
-        env={**os.environ, "SUBAGENTS_HOME": str(home)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=COMMAND_S,
-    )
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(words)}: {done.stderr}")
-    return done.stdout.strip()
 
 
 def free_port() -> int:

@@ -108,6 +108,7 @@ def make_home(
     paths.config_file.parent.mkdir(parents=True, exist_ok=True)
     text = CONFIG.format(slots=slots, depth=depth, transcript_mb=transcript_mb)
     paths.config_file.write_text(text + more, "utf-8")
+    paths.config_file.chmod(0o600)  # there may be a secret in it
     return paths
 
 

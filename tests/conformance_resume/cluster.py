@@ -23,6 +23,7 @@ store = "{url}"
 [cluster]
 listen = "127.0.0.1:{port}"
 url = "https://127.0.0.1:{port}"
+secret = "of-these-nodes-alone"
 """
 
 
@@ -40,13 +41,9 @@ def several_nodes(
         made = [_node(program, root, f"n{number}", url) for number in range(1, nodes + 1)]
         service = Service(made, root, chance)
         try:
-            first, *others = made
-            first.command("cluster", "init")
-            first.start()
-            for node in others:
-                node.command("cluster", "join", first.command("cluster", "token"))
+            for node in made:
                 node.start()
-            until(lambda: _is_divided(first, nodes), what="a share of each node")
+            until(lambda: _is_divided(made[0], nodes), what="a share of each node")
             yield service
         finally:
             service.clean_up()

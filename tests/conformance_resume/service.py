@@ -125,6 +125,7 @@ class Node:
         file = Path(paths["config"]["path"])
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(CONFIG.format(**quoted) + config, "utf-8")
+        file.chmod(0o600)  # there may be a secret in it
 
     def command(self, *words: str) -> str:
         """What a command prints.
