@@ -11,6 +11,7 @@ from subagents.api.wire.decoding import as_object, refuse_unknown
 from subagents.api.wire.wire_struct import Document
 from subagents.config.layers import Config
 from subagents.domain.rules.parameter_checks import check_name
+from subagents.domain.rules.tool_kinds import tools_in_words
 from subagents.domain.run.spec import BATCH_RUNS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, Resolved, RunSpec
 from subagents.domain.run.values import replace
 from subagents.engine.runs.spawn import Receipt
@@ -151,8 +152,8 @@ def _document(receipt: Receipt) -> Document:
 def _line(receipt: Receipt) -> str:
     run = receipt.run
     document = _document(receipt)
-    tools = run.resolved.effective_tools
-    scope = f"; tools: {', '.join(tools) or 'none'}" if tools is not None else ""
+    tools, servers = run.resolved.effective_tools, run.resolved.mcp_servers
+    scope = "".join(f"; {each}" for each in tools_in_words(tools, (), servers))
     access = run.resolved.access
     scope += f"; it {access.text}" if access is not None else ""
     tree = run.resolved.worktree

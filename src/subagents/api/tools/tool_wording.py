@@ -22,6 +22,7 @@ from subagents.api.wire.run_answers import (
     Workspace,
 )
 from subagents.api.wire.wire_struct import Document, document_of
+from subagents.domain.rules.tool_kinds import tools_in_words
 from subagents.domain.run.run import Run
 from subagents.domain.text import announcement
 from subagents.domain.text.announcement import announcement_text
@@ -275,8 +276,8 @@ def status_text(run: Run, found: RunStatus) -> str:
     granted = found.granted
     if granted is not None and granted.access is not None:
         parts.append(granted.access.text)
-    if granted is not None and granted.effective_tools is not None:
-        parts.append(f"tools: {', '.join(granted.effective_tools) or 'none'}")
+    if granted is not None:
+        parts += tools_in_words(granted.effective_tools, (), granted.mcp_servers)
     if found.took is not None:
         parts.append(f"{found.took} at work")
     parts += usage_parts(found)

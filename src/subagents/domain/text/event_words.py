@@ -8,6 +8,7 @@ stream says most things itself); and its name as a moment of a span, where a tra
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, Protocol, TypeVar, assert_never
 
+from subagents.domain.rules.tool_kinds import tools_in_words
 from subagents.domain.run import effects, events, signals
 from subagents.domain.run.outcome import (
     DeferReason,
@@ -178,6 +179,7 @@ def _spawned(event: events.Spawned, run: Run, _texts: Texts) -> str:
         text += f', for schedule "{resolved.scheduled.name}", {due}'
     if resolved.access is not None and resolved.access.sees is not None:
         text += f"; it {resolved.access.text}"
+    text += "".join(f"; {each}" for each in tools_in_words(None, (), resolved.mcp_servers))
     if event.retry_from is not None:
         text += f", again like {event.retry_from}"
     if event.continues is not None:

@@ -2,8 +2,9 @@
 
 The protocol leaves open what matters most to a supervisor: whether a second prompt steers, waits or
 ends the first one, whether a session can be resumed, how a tool is switched off. Every field here
-was found by running the program; with which versions is in ``config/programs/versions_seen.json``.
-An agent that is in no row gets ``UNKNOWN_AGENT``: nothing is claimed of it.
+was found by running the program; with which versions is in ``versions_seen.json`` of the
+extension ``conversation``. An agent that is in no row gets ``UNKNOWN_AGENT``: nothing is claimed of
+it.
 
 The options of an ``acp`` agent (``[agents.<id>.runtime_options]``; docs/runtimes/acp.md):
 
@@ -74,6 +75,16 @@ class ScopeMeans(StrEnum):
     NONE = "none"
 
 
+class ServerMeans(StrEnum):
+    """What keeps the agent from MCP servers that the session did not name."""
+
+    CLAUDE = "claude"
+    """``_meta.claudeCode.options`` of the session: it reads no settings and no other list."""
+    NAMES = "names"
+    """``--allowed-mcp-server-names``."""
+    NONE = "none"
+
+
 PULL: Final = "craft/drainMidTurnQueue"
 """The request by which Qwen Code asks whether there is anything for its model to read."""
 
@@ -112,6 +123,7 @@ class AgentFacts(Value, frozen=True):
     session_meta: Mapping[str, object] = {}
     """Sent as ``_meta`` with the session."""
     scope: ScopeMeans = ScopeMeans.NONE
+    servers: ServerMeans = ServerMeans.NONE
     needs_pipe: bool = False
     """Its stdout must be a pipe: what is made with Python's asyncio takes no file."""
     failure_text: str | None = None
@@ -133,6 +145,7 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         cost=True,
         system_in_meta=True,
         scope=ScopeMeans.CLAUDE,
+        servers=ServerMeans.CLAUDE,
     ),
     "codex-acp": AgentFacts(
         command=("codex-acp",),
@@ -157,6 +170,7 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         tokens=TokenSource.QUOTA,
         model_argument="-m",
         scope=ScopeMeans.GEMINI,
+        servers=ServerMeans.NAMES,
     ),
     "goose": AgentFacts(
         command=("goose",),
@@ -207,6 +221,7 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         tokens=TokenSource.REQUESTS,
         model_argument="--model",
         scope=ScopeMeans.QWEN,
+        servers=ServerMeans.NAMES,
     ),
 }
 

@@ -20,14 +20,12 @@ from subagents.domain.run.access import Access, AccessLevel
 from subagents.domain.run.values import Value, replace
 from subagents.errors import Forbidden
 from subagents.extensions.codex.codex_options import (
-    SERVER,
     CodexOptions,
     Sandbox,
-    merged,
     nested,
 )
-from subagents.extensions.conversation.dialect import Opening
-from subagents.extensions.conversation.json_fields import table_at, text_at
+from subagents.extensions.conversation.dialect import SERVER, Opening
+from subagents.extensions.conversation.json_fields import merged, table_at, text_at
 
 TOOL_TIMEOUT_S: Final = 7 * 86_400
 """A wait for children may take days; Codex gives a call up after 300 s by itself."""
@@ -196,19 +194,23 @@ def _config(
     if access is not None and not access.network:
         offline = {"web_search": "disabled", "sandbox_workspace_write": {"network_access": False}}
         table = merged(table, offline)
-    if opening.bridge:
-        program, *arguments = opening.bridge
-        server: dict[str, object] = {
-            "command": program,
-            "args": arguments,
-            "default_tools_approval_mode": "approve",
-            "required": True,
-            "startup_timeout_sec": START_TIMEOUT_S,
-            "tool_timeout_sec": TOOL_TIMEOUT_S,
-        }
-        table = merged(table, {"mcp_servers": {SERVER: server}})
-    ours = (SERVER,) if opening.bridge else ()
-    return merged(table, scoped(scope, (*known.servers, *ours)))
+    servers = opening.servers
+    table = merged(table, {"mcp_servers": {name: _server(*argv) for name, argv in servers.items()}})
+    if opening.are_servers_named:
+        others = {name: {"enabled": False} for name in known.servers if name not in servers}
+        table = merged(merged(table, _PLUGINS), {"mcp_servers": others})
+    return merged(table, scoped(scope, (*known.servers, *servers)))
+
+
+def _server(program: str, *arguments: str) -> dict[str, object]:
+    return {
+        "command": program,
+        "args": list(arguments),
+        "default_tools_approval_mode": "approve",
+        "required": True,
+        "startup_timeout_sec": START_TIMEOUT_S,
+        "tool_timeout_sec": TOOL_TIMEOUT_S,
+    }
 
 
 def _workspace(cwd: str, options: CodexOptions) -> dict[str, object]:
