@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,22 +39,29 @@ Document = dict[str, Any]
 class Served:
     """What came of one run with servers, and of one with none but ours."""
 
-    def __init__(self, setup: ProgramSetup, root: Path, plant: Callable[[Path], None]) -> None:
+    def __init__(
+        self,
+        setup: ProgramSetup,
+        root: Path,
+        plant: Callable[[Path, Path], None],
+        *,
+        calls: Sequence[Use],
+    ) -> None:
         """
         Args:
             setup: The program.
             root: An empty directory.
-            plant: Puts servers of the user's own where the program looks for them; it is given the
-                directory of the setup.
+            plant: Puts servers of the user's own where the program looks for them: it is given the
+                directory of the setup, and the user's home.
+            calls: Of the tool of ``scales``, and that of ``far``.
         """
-        with ScriptedModel({}) as model, small_mcp_server.serving(f"Bearer {SECRET}") as far:
+        with ScriptedModel({}) as model, small_mcp_server.serving(f"Bearer {SECRET}") as url:
             own = root / "setup"
             own.mkdir()
             (root / "weighing.key").write_text(SECRET)
             setup.prepare(model.url, own)
-            plant(own)
             model.scripts["weighs"] = [
-                (_call("scales"), _call("far")),
+                tuple(calls),
                 Say("done"),
             ]
             model.scripts["looks"] = [Say("seen")]
@@ -67,13 +74,15 @@ class Served:
                     alone=table.partition("\n")[2],
                     python=json.dumps(sys.executable),
                     script=json.dumps(small_mcp_server.__file__),
-                    far=far,
+                    far=url,
                     secret=json.dumps(str(root / "weighing.key")),
                 )
             )
             with live_home(root / "live", config=config) as home:
+                plant(own, home.root)
                 self.run_id = home.spawn("script:weighs", agent=setup.name)
-                home.finish(self.run_id, timeout_s=60)
+                ended = home.finish(self.run_id, timeout_s=60)[0]
+                assert ended["outcome"]["status"] == "ok", ended["outcome"]
                 self.status: Document = home.get(f"/v1/runs/{self.run_id}/status")
                 alone = home.spawn("script:looks", agent=f"{setup.name}-alone")
                 home.finish(alone, timeout_s=60)
@@ -89,11 +98,6 @@ class Served:
         self.told = "\n".join(
             text for name, each in pairs if name == "weighs" for text in each.results
         )
-
-
-def _call(server: str) -> Use:
-    # Programs hide the tools of most servers behind a search, and take calls by name all the same.
-    return Use(f"mcp__{server}__weigh", is_declared=False)
 
 
 def _tools(asked: Conversation) -> str:

@@ -4,7 +4,7 @@
     with serving("Bearer x") as url: …     over streamable HTTP
 
 Its answer has the SHA-256 of ``$WEIGHING_KEY``, or of the header ``authorization``: so a test sees
-that the secret came, and the secret is in no answer.
+that the secret came, and the secret is in no answer. It says so, too, where a process shows it.
 """
 
 import hashlib
@@ -15,6 +15,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 TOOL = {
@@ -29,6 +30,18 @@ def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
+def weighed(secret: str) -> str:
+    shown = any(secret.encode() in _read(each) for each in Path("/proc").glob("[0-9]*/cmdline"))
+    return f"weighed {digest(secret)}{', which an argument shows' if shown else ''}."
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:  # that process is gone
+        return b""
+
+
 def answer(message: dict[str, Any], secret: str) -> dict[str, Any] | None:
     """The answer to one message; None = it needs none."""
     if "id" not in message:
@@ -40,7 +53,7 @@ def answer(message: dict[str, Any], secret: str) -> dict[str, Any] | None:
             "serverInfo": {"name": "scales", "version": "1"},
         },
         "tools/list": {"tools": [TOOL]},
-        "tools/call": {"content": [{"type": "text", "text": f"weighed {digest(secret)}"}]},
+        "tools/call": {"content": [{"type": "text", "text": weighed(secret)}]},
     }
     found = results.get(str(message.get("method")))
     head = {"jsonrpc": "2.0", "id": message["id"]}

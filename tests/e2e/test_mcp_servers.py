@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.claude_place import program
 from tests.e2e.program_setups import CLAUDE
+from tests.e2e.scripted_model import Use
 from tests.e2e.served_worker import FOREIGN, SECRET, Served
 from tests.e2e.small_mcp_server import digest
 
@@ -16,7 +17,7 @@ pytestmark = [
 ]
 
 
-def plant(own: Path) -> None:
+def plant(own: Path, _home: Path) -> None:
     """A server of the user's own."""
     file = own / "claude" / ".claude.json"
     known = json.loads(file.read_text())
@@ -26,11 +27,13 @@ def plant(own: Path) -> None:
 @pytest.mark.requirement("mcp-servers:claude")
 def test_claude_code_has_the_servers_of_its_agent_and_none_of_its_users(tmp_path: Path) -> None:
     setup = replace(CLAUDE, options={"setting_sources": ["user"]})
+    # It hides the tools of most servers behind a search, and takes calls by name all the same.
+    calls = [Use(f"mcp__{each}__weigh", is_declared=False) for each in ("scales", "far")]
 
-    served = Served(setup, tmp_path, plant)
+    served = Served(setup, tmp_path, plant, calls=calls)
 
-    assert f"weighed {digest(SECRET)}" in served.told
-    assert f"weighed {digest('Bearer ' + SECRET)}" in served.told
+    assert f"weighed {digest(SECRET)}." in served.told
+    assert f"weighed {digest('Bearer ' + SECRET)}." in served.told
     assert "mcp__scales__weigh" in served.shown
     assert "mcp__foreign__weigh" not in served.shown
     assert "__weigh" not in served.alone

@@ -11,13 +11,12 @@ from subagents.api.wire.decoding import as_object, refuse_unknown
 from subagents.api.wire.wire_struct import Document
 from subagents.config.layers import Config
 from subagents.domain.rules.parameter_checks import check_name
-from subagents.domain.rules.tool_kinds import tools_in_words
 from subagents.domain.run.spec import BATCH_RUNS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, Resolved, RunSpec
 from subagents.domain.run.values import replace
 from subagents.engine.runs.spawn import Receipt
 from subagents.engine.runs.spawn_call import RunAsked
 from subagents.errors import UsageError
-from subagents.text import one_line
+from subagents.text import one_line, tools_in_words
 
 RECEIPT: Final = (
     *("status", "childSessionKey", "runId", "mode", "label", "phase", "resolvedModel"),

@@ -22,12 +22,11 @@ from subagents.api.wire.run_answers import (
     Workspace,
 )
 from subagents.api.wire.wire_struct import Document, document_of
-from subagents.domain.rules.tool_kinds import tools_in_words
 from subagents.domain.run.run import Run
 from subagents.domain.text import announcement
 from subagents.domain.text.announcement import announcement_text
 from subagents.engine.messages.mailbox import Need
-from subagents.text import clock, cost_bound, fence, one_line, shortened
+from subagents.text import clock, cost_bound, fence, one_line, shortened, tools_in_words
 
 RESULT_CHARS: Final = (8_000, 4_000, 2_000, 1_000, 500)
 """How much of each result one answer shows: the most with which all of them fit."""

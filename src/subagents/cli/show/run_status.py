@@ -11,9 +11,8 @@ from subagents.cli.runs import selectors
 from subagents.cli.runs.selectors import NONE_ACTIVE, path_of
 from subagents.cli.show import render
 from subagents.cli.show.search_query import BOTH
-from subagents.domain.rules.tool_kinds import tools_in_words
 from subagents.errors import UsageError
-from subagents.text import duration, milliseconds_of, one_line
+from subagents.text import duration, milliseconds_of, one_line, tools_in_words
 
 if TYPE_CHECKING:
     from subagents.api.wire.run_answers import RunStatus

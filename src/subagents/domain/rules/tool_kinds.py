@@ -6,7 +6,7 @@ where the tool is called ``Agent``, and a ``Bash`` that was denied to a run must
 be named itself.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from subagents.domain.run.spec import Resolved
@@ -106,18 +106,6 @@ def offers(resolved: Resolved, tool: str) -> bool:
     if tool == REPORT_TOOL:
         return True
     return resolved.effective_tools != () and tool not in resolved.tools_deny
-
-
-def tools_in_words(
-    tools: Sequence[str] | None, deny: Sequence[str], servers: Sequence[str] | None
-) -> list[str]:
-    """What a run was narrowed to, of its program's tools and its MCP servers; for a line."""
-    found = [f"tools: {', '.join(tools) or 'none'}"] if tools is not None else []
-    if tools is None and deny:
-        found.append(f"tools: all but {', '.join(deny)}")
-    if servers is not None:
-        found.append(f"MCP servers: {', '.join(servers) or 'none but ours'}")
-    return found
 
 
 class ToolScope(NamedTuple):

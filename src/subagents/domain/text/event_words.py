@@ -8,7 +8,6 @@ stream says most things itself); and its name as a moment of a span, where a tra
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, Protocol, TypeVar, assert_never
 
-from subagents.domain.rules.tool_kinds import tools_in_words
 from subagents.domain.run import effects, events, signals
 from subagents.domain.run.outcome import (
     DeferReason,
@@ -41,6 +40,7 @@ from subagents.text import (
     money,
     one_line,
     signal_name,
+    tools_in_words,
 )
 
 TEXT_CHARS_MAX: Final = 200

@@ -29,6 +29,7 @@ from subagents.extensions.acp.acp_agents import (
     TokenSource,
     facts_of,
     parse_options,
+    server_means,
 )
 from subagents.extensions.acp.acp_scope import server_switches, switches, unenforceable
 from subagents.extensions.acp.acp_turn import (
@@ -103,11 +104,10 @@ class AcpDialect:
 
     def check_servers(self, options: Mapping[str, object]) -> None:
         """See ``ports.Serving.check_servers``."""
-        given = parse_options(options)
-        if facts_of(given).servers is ServerMeans.NONE:
+        if server_means(options) is ServerMeans.NONE:
             why = "its program brings those of its user's own configuration, too"
             hint = "remove it, or use claude-agent-acp, gemini, qwen, or another runtime"
-            raise servers_unkept(f"ACP agent {given.agent or 'of an unknown kind'}", why, hint)
+            raise servers_unkept(f"ACP agent {options.get('agent', 'of no known kind')}", why, hint)
 
     def check_scope(
         self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
@@ -152,9 +152,8 @@ class AcpDialect:
         access = opening.access
         by_tools = access is not None and access.kept_by is Keeper.TOOLS
         given = switches(facts, scope, directory=directory, is_near=by_tools)
-        argv = (*facts.command, *facts.arguments, *options.args, *given.argv)
-        if opening.are_servers_named:
-            argv = (*argv, *server_switches(facts, opening.servers).argv)
+        alone = server_switches(opening).argv
+        argv = (*facts.command, *facts.arguments, *options.args, *given.argv, *alone)
         if opening.model is not None and facts.model_argument is not None:
             argv = (*argv, facts.model_argument, opening.model)
         try:

@@ -83,6 +83,7 @@ class ServerMeans(StrEnum):
     NAMES = "names"
     """``--allowed-mcp-server-names``."""
     NONE = "none"
+    """Nothing."""
 
 
 PULL: Final = "craft/drainMidTurnQueue"
@@ -123,7 +124,6 @@ class AgentFacts(Value, frozen=True):
     session_meta: Mapping[str, object] = {}
     """Sent as ``_meta`` with the session."""
     scope: ScopeMeans = ScopeMeans.NONE
-    servers: ServerMeans = ServerMeans.NONE
     needs_pipe: bool = False
     """Its stdout must be a pipe: what is made with Python's asyncio takes no file."""
     failure_text: str | None = None
@@ -145,7 +145,6 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         cost=True,
         system_in_meta=True,
         scope=ScopeMeans.CLAUDE,
-        servers=ServerMeans.CLAUDE,
     ),
     "codex-acp": AgentFacts(
         command=("codex-acp",),
@@ -170,7 +169,6 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         tokens=TokenSource.QUOTA,
         model_argument="-m",
         scope=ScopeMeans.GEMINI,
-        servers=ServerMeans.NAMES,
     ),
     "goose": AgentFacts(
         command=("goose",),
@@ -221,9 +219,20 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         tokens=TokenSource.REQUESTS,
         model_argument="--model",
         scope=ScopeMeans.QWEN,
-        servers=ServerMeans.NAMES,
     ),
 }
+
+_SERVER_MEANS: Final[Mapping[object, ServerMeans]] = {
+    "claude-agent-acp": ServerMeans.CLAUDE,
+    "gemini": ServerMeans.NAMES,
+    "qwen": ServerMeans.NAMES,
+}
+"""Not in the rows above: those are part of a turn's checkpoint."""
+
+
+def server_means(options: Mapping[str, object]) -> ServerMeans:
+    """What keeps the agent of these options from MCP servers that the session did not name."""
+    return _SERVER_MEANS.get(options.get("agent"), ServerMeans.NONE)
 
 
 # -- options --------------------------------------------------------------------------------------

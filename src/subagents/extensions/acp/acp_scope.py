@@ -11,8 +11,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 from subagents.domain.rules.tool_kinds import WRITING, ToolScope, kind_of, kinds_of
-from subagents.extensions.acp.acp_agents import AgentFacts, ScopeMeans, ServerMeans
-from subagents.extensions.conversation.dialect import SERVER
+from subagents.extensions.acp.acp_agents import (
+    AgentFacts,
+    ScopeMeans,
+    ServerMeans,
+    server_means,
+)
+from subagents.extensions.conversation.dialect import SERVER, Opening
 
 POLICY: Final = "gemini-policy.toml"
 
@@ -118,15 +123,15 @@ def names_of(scope: ScopeMeans, tools: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def server_switches(facts: AgentFacts, servers: Iterable[str]) -> Switches:
-    """What to start the program with so that it has no other MCP servers."""
-    match facts.servers:
+def server_switches(opening: Opening) -> Switches:
+    """What to start the program with so that it has no other MCP servers, if it must not."""
+    match server_means(opening.options) if opening.are_servers_named else None:
         case ServerMeans.CLAUDE:
             alone = {"settingSources": [], "strictMcpConfig": True}
             return Switches(session_meta={"claudeCode": {"options": alone}})
         case ServerMeans.NAMES:
-            return Switches(argv=("--allowed-mcp-server-names", ",".join(servers)))
-        case ServerMeans.NONE:
+            return Switches(argv=("--allowed-mcp-server-names", ",".join(opening.servers)))
+        case _:
             return Switches()
 
 

@@ -251,8 +251,7 @@ def _servers(opening: Opening) -> list[dict[str, object]]:
 def _meta(opening: Opening, facts: AgentFacts) -> dict[str, object]:
     scope = ToolScope(tools=opening.tools, deny=opening.tools_deny)
     meta = dict(facts.session_meta) | switches(facts, scope, directory="").session_meta
-    if opening.are_servers_named:
-        meta = merged(meta, server_switches(facts, opening.servers).session_meta)
+    meta = merged(meta, server_switches(opening).session_meta)
     if facts.system_in_meta and opening.system_prompt:
         meta["systemPrompt"] = {"append": opening.system_prompt}
     return meta

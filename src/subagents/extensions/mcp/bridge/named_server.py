@@ -73,14 +73,14 @@ def serve_named(name: str, environ: Mapping[str, str]) -> int:
 
 
 def worker_environment(environ: Mapping[str, str]) -> Mapping[str, str]:
-    """The environment of the worker that we are in: our own, or that of a process above us."""
-    if SERVERS in environ:
+    """The environment of the worker that we are in: our own, or that of a process above us.
+
+    With the token it is whole: some programs leave out just what is called a secret.
+    """
+    if TOKEN in environ:
         return environ
-    for pid in ancestors(ANCESTORS_MAX):
-        found = variables_of(pid)
-        if SERVERS in found or TOKEN in found:
-            return found
-    return {}
+    above = map(variables_of, ancestors(ANCESTORS_MAX))
+    return next((found for found in above if TOKEN in found), {})
 
 
 def definition(name: str, environ: Mapping[str, str]) -> Definition | None:
