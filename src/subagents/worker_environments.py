@@ -20,7 +20,7 @@ from subagents.domain.redaction.own_secrets import own_secrets
 from subagents.domain.rules.provider_limits import Provider
 from subagents.domain.run.caller_environment import CallerEnvironment, in_place_of, over_daemons
 from subagents.domain.run.run import Run
-from subagents.domain.run.secret_reference import is_reference
+from subagents.domain.run.secret_reference import OwnReference, is_reference
 from subagents.domain.run.shell_variables import STARTED_BY
 from subagents.domain.run.values import RunId
 from subagents.errors import UsageError
@@ -65,7 +65,7 @@ class WorkerEnvironments:
             lambda run: {
                 **configured_env(run),
                 **self._given_to(run),
-                **(self._added(run, lambda _: None) if run.resolved.mcp_servers else {}),
+                **_references(self._added(run, lambda _: None)),
             },
             environ,
             asking,
@@ -84,7 +84,8 @@ class WorkerEnvironments:
             UsageError: What its caller brought is gone; without it the run would be another one.
         """
         found = self._own(run, self._brought_for(run))
-        return found | self.secrets.filled(run, self._added(run, run_of))
+        added = self._added(run, run_of)
+        return found | added | self.secrets.filled(run, _references(added))
 
     def of_contract(self, run: Run) -> Mapping[str, str]:
         """What its contract's commands get of the caller's own.
@@ -136,7 +137,7 @@ class WorkerEnvironments:
         return {**env, "SUBAGENTS_SOCKET": str(self._paths.socket)}
 
     def _added(self, run: Run, run_of: Callable[[RunId], Run | None]) -> dict[str, str]:
-        """What extensions add, with references to secrets."""
+        """What extensions add; some of it refers to secrets."""
         found = extension.made("worker_env", run, run_of, self._settings_now())
         return {name: value for _, more in found for name, value in more.items()}
 
@@ -178,6 +179,10 @@ class WorkerEnvironments:
             return self._brought_for(run).given
         except UsageError:
             return {}
+
+
+def _references(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if isinstance(value, OwnReference)}
 
 
 def configured_env(run: Run) -> dict[str, str]:

@@ -180,7 +180,7 @@ class Grants:
             UsageError: Its runtime cannot do what is asked.
         """
         runtime = self.runtime(agent_id, agent)
-        servers = ceilings.servers(agent.mcp_servers, found)
+        servers = ceilings.servers(agent.mcp_servers, found) if found else agent.mcp_servers
         if servers is not None:
             agent = _served(agent_id, agent, runtime, servers)
         runtime.check(agent.options)

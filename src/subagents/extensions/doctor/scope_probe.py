@@ -409,7 +409,7 @@ def _show(kept: Probe, findings: Findings, *, json: bool) -> None:
         return
     for claim in kept.claims:
         sign, style = SIGNS[claim.verdict], STYLES[claim.verdict]
-        output.styled_line(f" {claim.name:<8}{claim.detail}", sign, style)
+        output.styled_line(f" {claim.name:<7} {claim.detail}", sign, style)
     cost = f", ${spent.cost_usd:.4f}" if spent.cost_usd is not None else ""
     output.line(f"{spent.runs} runs, {spent.tokens} tokens{cost}.")
     scope = kept.claim(SCOPE)

@@ -15,7 +15,7 @@ from msgspec import Meta
 from subagents.config.settings import Inconsistency, Section, Settings, Text, Url, VariableName
 from subagents.domain.redaction.secret_spans import names_secret
 from subagents.domain.run.run import Run
-from subagents.domain.run.secret_reference import PREFIX, referenced
+from subagents.domain.run.secret_reference import PREFIX, OwnReference, referenced
 from subagents.domain.run.values import RunId
 from subagents.errors import UsageError
 from subagents.extensions.mcp.bridge.worker_above import SECRET, SERVERS
@@ -130,4 +130,4 @@ def variables(names: tuple[str, ...], known: Mapping[str, McpServer]) -> Mapping
     places = {secret: f"{SECRET}{number}" for number, secret in enumerate(secrets, 1)}
     definitions = {name: msgspec.to_builtins(known[name]) for name in names}
     text = msgspec.json.encode({"servers": definitions, "secrets": places}).decode()
-    return {SERVERS: text, **{place: f"{PREFIX}{secret}" for secret, place in places.items()}}
+    return {SERVERS: text, **{at: OwnReference(PREFIX + secret) for secret, at in places.items()}}
