@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from subagents.config.programs.versions_seen import ProgramVersions, versions_seen
+from subagents.extensions.conversation.versions_seen import ProgramVersions, versions_seen
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "runtime-table.md"
 CELLS: Final = (
@@ -19,7 +19,7 @@ HEAD: Final = """# What each runtime was observed to do
 
 Each row is a series of real runs of the real program, behind a real daemon, with a scripted model
 in place of a language model; `make test-real` and `make runtime-table` run them with the newest
-versions that npm has and write the table (`config/programs/versions_seen.json`) that
+versions that npm has and write the table (`extensions/conversation/versions_seen.json`) that
 `subagents doctor` compares with what is installed.
 
 - **edit**, **command**, **ask**, **spawn**, **no deliverable**: the five tasks: write a file that a

@@ -138,7 +138,8 @@ class Extension(NamedTuple):
     asked of each tool that ended.
     """
     worker_env: str = ""
-    """``(Run, run_of, Settings) → Mapping[str, str]``: variables for a worker."""
+    """``(Run, run_of, Settings) → Mapping[str, str]``: variables for a worker; in place of
+    an ``OwnReference`` it gets the secret."""
     storage: str = ""
     """``(Paths, DaemonSettings) → Store | None``: where ``daemon.store`` leads."""
     node: str = ""

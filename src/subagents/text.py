@@ -378,3 +378,15 @@ def camel(name: str) -> str:
     """``retry_count`` → ``retryCount``; a name in camelCase stays as it is."""
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
+
+
+def tools_in_words(
+    tools: Sequence[str] | None, deny: Sequence[str], servers: Sequence[str] | None
+) -> list[str]:
+    """What a run was narrowed to, of its program's tools and its MCP servers; for a line."""
+    found = [f"tools: {', '.join(tools) or 'none'}"] if tools is not None else []
+    if tools is None and deny:
+        found.append(f"tools: all but {', '.join(deny)}")
+    if servers is not None:
+        found.append(f"MCP servers: {', '.join(servers) or 'none but ours'}")
+    return found

@@ -150,7 +150,6 @@ def build_node(
     name, providers = node_name(settings), ProviderKeys(runtimes)
     environments = WorkerEnvironments(
         paths=paths,
-        settings=settings,
         settings_now=now,
         brought=ours.logs.environments,
         providers=providers,

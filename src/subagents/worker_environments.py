@@ -20,7 +20,7 @@ from subagents.domain.redaction.own_secrets import own_secrets
 from subagents.domain.rules.provider_limits import Provider
 from subagents.domain.run.caller_environment import CallerEnvironment, in_place_of, over_daemons
 from subagents.domain.run.run import Run
-from subagents.domain.run.secret_reference import is_reference
+from subagents.domain.run.secret_reference import OwnReference, is_reference
 from subagents.domain.run.shell_variables import STARTED_BY
 from subagents.domain.run.values import RunId
 from subagents.errors import UsageError
@@ -38,8 +38,7 @@ class WorkerEnvironments:
 
     Args:
         paths: The home.
-        settings: The daemon's settings.
-        settings_now: Gives the settings as they are when it is called.
+        settings_now: Gives the daemon's settings as they are when it is called.
         brought: What callers brought for their runs.
         providers: Which variables workers use with their providers.
         asking: Threads on which programs are asked for secrets.
@@ -50,7 +49,6 @@ class WorkerEnvironments:
         self,
         *,
         paths: Paths,
-        settings: Settings,
         settings_now: Callable[[], Settings],
         brought: EnvironmentLog,
         providers: ProviderKeys,
@@ -58,13 +56,17 @@ class WorkerEnvironments:
         environ: Mapping[str, str],
     ) -> None:
         self._paths = paths
-        self._settings = settings
+        self._settings_now = settings_now
         self._brought = brought
         self._providers = providers
         self._environ = environ
         self.secrets = SecretValues(
             lambda: settings_now().secrets,
-            lambda run: {**configured_env(run), **self._given_to(run)},
+            lambda run: {
+                **configured_env(run),
+                **self._given_to(run),
+                **_references(self._added(run, lambda _: None)),
+            },
             environ,
             asking,
         )
@@ -82,9 +84,8 @@ class WorkerEnvironments:
             UsageError: What its caller brought is gone; without it the run would be another one.
         """
         found = self._own(run, self._brought_for(run))
-        for _, more in extension.made("worker_env", run, run_of, self._settings):
-            found |= more
-        return found
+        added = self._added(run, run_of)
+        return found | added | self.secrets.filled(run, _references(added))
 
     def of_contract(self, run: Run) -> Mapping[str, str]:
         """What its contract's commands get of the caller's own.
@@ -135,6 +136,11 @@ class WorkerEnvironments:
             env[SETTINGS_VARIABLE] = brought.process.line
         return {**env, "SUBAGENTS_SOCKET": str(self._paths.socket)}
 
+    def _added(self, run: Run, run_of: Callable[[RunId], Run | None]) -> dict[str, str]:
+        """What extensions add; some of it refers to secrets."""
+        found = extension.made("worker_env", run, run_of, self._settings_now())
+        return {name: value for _, more in found for name, value in more.items()}
+
     def _brought_for(self, run: Run) -> CallerEnvironment:
         if run.resolved.caller_env is None:
             return CallerEnvironment()
@@ -173,6 +179,10 @@ class WorkerEnvironments:
             return self._brought_for(run).given
         except UsageError:
             return {}
+
+
+def _references(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if isinstance(value, OwnReference)}
 
 
 def configured_env(run: Run) -> dict[str, str]:

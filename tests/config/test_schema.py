@@ -92,6 +92,7 @@ BESIDE = {
     "SUBAGENTS_DAEMON__TLS_CERT": "cert.pem",
     "SUBAGENTS_DAEMON__TLS_KEY": "key.pem",
     "SUBAGENTS_LANES__100__SLOTS": "1",
+    "SUBAGENTS_MCP_SERVERS__X__COMMAND": "serve",
     "SUBAGENTS_AGENTS__100__MODEL": "m",
 }
 """What keys that name each other need."""

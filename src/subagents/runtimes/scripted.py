@@ -216,6 +216,9 @@ class ScriptedRuntime:
     ) -> None:
         """Any scope can be enforced: a denied tool's step is left out."""
 
+    def check_servers(self, options: Mapping[str, object]) -> None:
+        """See ``ports.Serving.check_servers``: a script has none."""
+
     def access_of(
         self, options: Mapping[str, object], configured: AccessLevel | None
     ) -> AccessLevel:

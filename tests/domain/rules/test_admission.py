@@ -34,7 +34,7 @@ from subagents.domain.run.run import (
     Questions,
     Run,
 )
-from subagents.domain.run.spec import Abilities, Mode, PlanStep, RunSpec
+from subagents.domain.run.spec import Abilities, ForEach, Mode, PlanStep, RunSpec
 from subagents.domain.run.values import RunId, replace
 from subagents.errors import Forbidden, RateLimited, UsageError
 
@@ -66,6 +66,17 @@ def test_a_session_without_a_thread_is_refused_in_these_words() -> None:
     assert refused.value.message == (
         'mode="session" requires thread=true so the subagent can stay bound to a thread.'
     )
+
+
+@pytest.mark.requirement("for-each:refused")
+@pytest.mark.parametrize("task", ["look", "$${{ item }}", "${{ items }}"])
+def test_a_task_that_is_the_same_for_each_item_is_refused_at_the_spawn(task: str) -> None:
+    spec = RunSpec(task=task, for_each=ForEach(run="find"))
+    with pytest.raises(UsageError, match="forEach") as refused:
+        resolve_mode(spec)
+    assert refused.value.details == {"field": "task"}
+    for named in ("${{item}}", "fix ${{ item.file }}", "${{ item{/} }}"):
+        resolve_mode(replace(spec, task=named))
 
 
 @pytest.mark.requirement("spawn:depth", "spawn:depth-key")

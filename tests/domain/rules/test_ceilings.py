@@ -1,8 +1,16 @@
 """What a worker may do is the least of what its agent has and everybody above it may do."""
 
 import pytest
+from tests.builders import a_resolved
 
-from subagents.domain.rules.ceilings import check_message, decide, network_deny, of_run, placed
+from subagents.domain.rules.ceilings import (
+    check_message,
+    decide,
+    network_deny,
+    of_run,
+    placed,
+    servers,
+)
 from subagents.domain.run.access import Access, AccessLevel, Ceiling, Keeper
 from subagents.errors import Forbidden, UsageError
 
@@ -22,6 +30,10 @@ def decided(
     may_ask: bool = True,
 ) -> tuple[Access, str | None]:
     return decide(declared, asked, agent_id="coder", cwd=cwd, ceilings=ceilings, may_ask=may_ask)
+
+
+def above(access: Access | None) -> tuple[Ceiling, ...]:
+    return of_run(a_resolved(agent_id="coder", access=access), "r-1")
 
 
 @pytest.mark.requirement("access:least")
@@ -90,11 +102,21 @@ def test_a_worker_that_asks_for_more_than_it_has_is_refused_with_the_way_out() -
 @pytest.mark.requirement("access:inherited")
 def test_a_run_is_the_ceiling_of_its_children() -> None:
     bound = Access(level=WRITE, below="/w", network=False)
-    assert of_run(bound, "r-1", "coder") == (
+    assert above(bound) == (
         Ceiling(level=WRITE, below="/w", network=False, source="run r-1 of agent coder"),
     )
-    assert of_run(Access(level=FULL), "r-1", "coder") == ()
-    assert of_run(None, "r-1", "coder") == ()
+    assert above(Access(level=FULL)) == ()
+    assert above(None) == ()
+
+
+@pytest.mark.requirement("access:mcp-servers")
+def test_the_mcp_servers_of_a_run_are_those_that_everybody_above_it_may_have() -> None:
+    (own,) = of_run(a_resolved(options={"mcp_servers": ["a", "b"]}), "r-1")
+    other = Ceiling(level=FULL, source="a caller", servers=("b", "c"))
+    assert servers(("a", "b", "c"), ()) == ("a", "b", "c")
+    assert servers(("a", "b", "c"), (own, other)) == ("b",)
+    assert servers(None, ()) is None
+    assert servers(None, (own,)) == ()
 
 
 @pytest.mark.requirement("access:messages")
@@ -163,26 +185,26 @@ def test_everything_and_a_sandbox_exclude_each_other() -> None:
 
 @pytest.mark.requirement("sandbox:inherited")
 def test_what_a_sandboxed_run_spawns_sees_what_it_sees_and_says_so() -> None:
-    above = of_run(apart(), "r-1", "coder")
+    upper = above(apart())
     for is_apart in (False, True):
-        child = apart(*above, cwd="/w/project/below", is_apart=is_apart)
+        child = apart(*upper, cwd="/w/project/below", is_apart=is_apart)
         assert (child.sees, child.below) == ("/w/project", "/w/project")
         assert (child.level, child.network) == (WRITE, False)
         assert placed(child, "/w/project/below") == child
         assert (child.narrowed is None) == is_apart
     for away in ("/w", "/w/projects", "/w/project/../other", "/"):
         with pytest.raises(Forbidden, match="not seen by its requester"):
-            apart(*above, cwd=away, is_apart=False)
+            apart(*upper, cwd=away, is_apart=False)
     with pytest.raises(Forbidden, match="more than its requester may give"):
-        apart(*above, asked=FULL)
+        apart(*upper, asked=FULL)
     with pytest.raises(Forbidden, match="has none"):
-        apart(*above, network=True)
-    assert not apart(*above, network_unasked=True).network
+        apart(*upper, network=True)
+    assert not apart(*upper, network_unasked=True).network
 
 
 @pytest.mark.requirement("sandbox:inherited")
 def test_a_sandboxed_run_sends_no_message_to_one_that_sees_more() -> None:
-    (own,) = of_run(apart(asked=READ), "r-1", "coder")
+    (own,) = above(apart(asked=READ))
     near = apart(own, cwd="/w/project/below", is_apart=False)
     check_message(near, own, run_id="r-2", cwd="/w/project/below")
     offline = Access(level=READ, network=False)

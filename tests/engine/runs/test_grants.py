@@ -1,17 +1,18 @@
 """What a worker may do is decided at the spawn, for a judge as for the run itself."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.engine.world import ME, World, in_world
 
-from subagents.config.settings import AgentLimits, AgentSubagents
+from subagents.config.settings import Agent, AgentLimits, AgentSubagents, Settings
 from subagents.domain.run.access import AccessLevel
 from subagents.domain.run.spec import Abilities, Artifact, Budget, Checks, Contract, Judge
 from subagents.domain.run.values import replace
 from subagents.errors import ContractError, Forbidden, NotFound, SubagentsError, UsageError
-from subagents.ports import RunFilter
+from subagents.ports import RunFilter, Runtime
+from subagents.runtimes.command import CommandRuntime
 
 FILE = Contract(artifacts=(Artifact(path="out.txt"),))
 
@@ -64,6 +65,48 @@ def test_an_agent_whose_limits_nothing_keeps_is_refused_with_the_way_out(tmp_pat
         assert "remove [agents.quick.limits]" in said.value.hint
 
     in_world(tmp_path, scenario)
+
+
+def serving(world: World, **servers: tuple[str, ...] | None) -> Settings:
+    """The same agents with these MCP servers."""
+    agents = world.settings.agents
+    changed = {name: replace(agents[name], mcp_servers=given) for name, given in servers.items()}
+    return replace(world.settings, agents={**agents, **changed})
+
+
+@pytest.mark.requirement("spawn:mcp-servers")
+def test_a_child_has_no_mcp_server_that_its_parent_may_not_have(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        settings = serving(world, slow=("a", "b"), quick=("b", "c"), fail=None)
+        top = await world.spawn("slow", settings=settings)
+        named = await world.spawn_child(top, "quick", settings=settings)
+        unnamed = await world.spawn_child(top, "fail", settings=settings)
+
+        assert (await world.run(named)).resolved.mcp_servers == ("b",)
+        assert (await world.run(unnamed)).resolved.mcp_servers == ()
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("spawn:mcp-servers")
+def test_mcp_servers_that_nothing_keeps_a_worker_to_are_refused_by_their_key(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        plain = Agent(runtime="command", command=("true",))
+        world.settings = replace(world.settings, agents={**world.settings.agents, "plain": plain})
+        command = CommandRuntime(tmp_path, world.clock, world.off_loop)
+        cast("dict[str, Runtime]", world.engine.adapters.runtimes)["command"] = command
+        with pytest.raises(Forbidden, match=r"agents\.plain\.mcp_servers: .*\"command\"") as said:
+            await world.spawn("plain", settings=serving(world, plain=("a",)))
+        assert said.value.guardrail == "mcp_servers"
+
+        settings = serving(world, slow=())
+        top = await world.spawn("slow", settings=settings)
+        with pytest.raises(Forbidden, match="mcp_servers of a run above it"):
+            await world.spawn_child(top, "plain", settings=settings)
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)
 
 
 @pytest.mark.requirement("judge:access")

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from tests.extensions.acp.acp_folds import DIALECT, of_agent, opening
 
-from subagents.config.programs.versions_seen import newest_seen
 from subagents.domain.rules.budgets.budgets import Overshoot, overshoot
 from subagents.domain.run.spec import Budget
 from subagents.errors import UsageError
+from subagents.extensions.conversation.versions_seen import newest_seen
 
 
 def program(directory: Path, name: str) -> Path:

@@ -6,9 +6,9 @@ import pytest
 from tests.extensions.acp.acp_folds import DIALECT
 from tests.extensions.acp.acp_lines import AGENT_NAMES
 
-from subagents.config.programs.versions_seen import newest_seen
 from subagents.errors import ConfigError
 from subagents.extensions.acp.acp_agents import AGENTS, SecondPrompt, facts_of, parse_options
+from subagents.extensions.conversation.versions_seen import newest_seen
 
 
 @pytest.mark.requirement("acp:table")

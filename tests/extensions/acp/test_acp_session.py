@@ -13,6 +13,8 @@ from tests.extensions.acp.acp_folds import (
 )
 
 from subagents.domain.run.worker_output import LineType
+from subagents.errors import Forbidden
+from subagents.extensions.acp.acp import AcpDialect
 
 
 @pytest.mark.requirement("acp:setup:bridge")
@@ -30,6 +32,24 @@ def test_our_tools_are_given_to_the_session_without_any_secret() -> None:
             "env": [],
         }
     ]
+
+
+@pytest.mark.requirement("acp:setup:mcp-servers")
+def test_named_servers_are_given_to_the_session_and_no_others_are_loaded() -> None:
+    options: dict[str, object] = {"agent": "claude-agent-acp", "mcp_servers": ["scales"]}
+    fold = AcpFold(opening(bridge=("subagents", "mcp"), options=options))
+    fold.hear(answer("initialize", {"protocolVersion": 1}))
+
+    (new,) = fold.sent("session/new")
+    assert [each["args"] for each in new["mcpServers"]] == [["mcp"], ["mcp", "--server=scales"]]
+    assert new["_meta"]["claudeCode"]["options"] == {
+        "settingSources": [],
+        "strictMcpConfig": True,
+    }
+    AcpDialect().check_servers(options)
+    for agent in ("opencode", "goose", "codex-acp"):
+        with pytest.raises(Forbidden, match=f"ACP agent {agent} .* of its user's own"):
+            AcpDialect().check_servers({**options, "agent": agent})
 
 
 @pytest.mark.requirement("acp:setup:system-prompt")

@@ -8,7 +8,7 @@ import pytest
 from tests.extensions.claude.claude_folds import DIALECT, OPENING, SESSION, argv
 
 from subagents.domain.run.values import replace
-from subagents.errors import UsageError
+from subagents.errors import Forbidden, UsageError
 from subagents.extensions.claude.claude_options import parse_options
 
 
@@ -26,6 +26,23 @@ def test_neither_the_prompt_nor_the_instructions_nor_a_token_are_arguments() -> 
     (input_line,) = DIALECT.begin(opening).input_lines
     assert input_line.key == "prompt"
     assert json.loads(input_line.line)["message"]["content"] == "SECRET PLAN"
+
+
+@pytest.mark.requirement("claude-worker:start:mcp-servers")
+def test_named_servers_are_started_by_us_and_their_tools_need_no_question() -> None:
+    options = {"program": "/bin/true", "mcp_servers": ["scales"]}
+    opening = replace(OPENING, options=options)
+    found = DIALECT.invocation(opening, directory="/attempt", path="/usr/bin")
+    servers = json.loads(found.files["mcp.json"])["mcpServers"]
+    assert servers["scales"]["args"] == ["mcp", "--server=scales"]
+    allowed = next(each for each in found.argv if each.startswith("--allowedTools="))
+    assert "mcp__scales" in allowed
+    read = replace(opening, tools=("Read",))
+    found = DIALECT.invocation(read, directory="/attempt", path="/usr/bin")
+    assert json.loads(found.files["mcp.json"])["mcpServers"].keys() == {"subagents"}
+    for more in ({"strict_mcp_config": False}, {"args": ["--plugin-dir=x"]}):
+        with pytest.raises(Forbidden, match="brings others"):
+            DIALECT.check_servers({**options, **more})
 
 
 @pytest.mark.requirement("claude-worker:start:task-is-taken-word-for-word")

@@ -95,3 +95,18 @@ def test_without_the_users_configuration_no_scope_is_taken() -> None:
     free = fold([refused, known])
     assert "no tool scope can be enforced" in str(scoped.result.error)
     assert any(input_line.key == "thread" for input_line in free.input_lines)
+
+
+@pytest.mark.requirement("codex:mcp-servers")
+def test_named_servers_are_started_by_us_and_those_of_the_user_are_off() -> None:
+    known = UserConfig(servers=("files", "far"))
+    named = opening(options={"mcp_servers": ["scales", "far"]})
+    config: Any = thread_params(named, parse_options({}), known)["config"]
+
+    servers = config["mcp_servers"]
+    assert servers["scales"]["args"] == ["mcp", "--server=scales"]
+    assert servers["far_2"]["args"] == ["mcp", "--server=far"]
+    assert servers["files"] == servers["far"] == {"enabled": False}
+    assert config["features"]["plugins"] is False
+    with pytest.raises(Forbidden, match=r"runtime_options\.config\.mcp_servers brings others"):
+        CODEX.check_servers({"config": {"mcp_servers.x.command": "y"}, "mcp_servers": []})

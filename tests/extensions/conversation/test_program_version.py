@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from subagents.config.programs.versions_seen import versions_seen
 from subagents.errors import UsageError
 from subagents.extensions.conversation.program_version import check_version, has_option
+from subagents.extensions.conversation.versions_seen import versions_seen
 
 PATTERN = r"codex-cli (\d+\.\d+\.\d+)"
 

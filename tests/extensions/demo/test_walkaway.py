@@ -12,7 +12,8 @@ from tests.extensions.demo.test_demo import COMMAND, assert_nothing_is_left, env
 from subagents.api.wire.run_answers import RunDetail
 from subagents.api.wire.wire_struct import read
 from subagents.client.client import Client
-from subagents.config.programs.program_catalog import CLAUDE, Found
+from subagents.config.programs.program_catalog import CLAUDE
+from subagents.extensions.conversation.found_programs import Found
 from subagents.extensions.demo.demo_fleet import DemoDirectory
 from subagents.extensions.demo.demo_stage import Voice
 from subagents.extensions.demo.walkaway import Process, Walkaway, Worker, chosen, is_fit

@@ -13,8 +13,8 @@ from subagents.config.paths import Paths
 from subagents.config.programs import program_catalog as programs
 from subagents.config.programs.program_catalog import installed, subject
 from subagents.config.programs.scope_probes import Probe, ProbedClaim, ProbeVerdict
-from subagents.config.programs.versions_seen import versions_seen
 from subagents.config.settings import Agent
+from subagents.extensions.conversation.versions_seen import versions_seen
 from subagents.extensions.doctor import doctor_agents
 from subagents.extensions.doctor.doctor_agents import DaemonLogin, agent_checks
 from subagents.installation import extra_command

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from tests.config.starter_places import loaded, machine
 
-from subagents.config.programs.program_catalog import PROGRAMS, detect
+from subagents.config.programs.program_catalog import PROGRAMS
+from subagents.extensions.conversation.found_programs import detect
 from subagents.extensions.install import starter
 from subagents.extensions.install.starter import starter_text
 from subagents.version import __version__

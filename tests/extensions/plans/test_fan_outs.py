@@ -151,7 +151,6 @@ def test_a_crash_at_any_commit_leaves_one_run_for_each_item(
         ),
         ([{"a": 1}], {"task": "fix ${{ item.b }}"}, "item 1 has no 'b'; it has a"),
         ([1, ""], {}, "item 2 is empty"),
-        ([1], {"task": "fix it"}, "the task has no ${{ item }}"),
         ([1, 2], {"budget": Budget(max_runs=2)}, "has 1 of 2 runs left"),
         ([1], {"for_each": {"file": "other.json"}}, 'names "other.json"'),
     ],

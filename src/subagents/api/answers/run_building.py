@@ -537,6 +537,7 @@ OF_RUN: Final[Mapping[str, Callable[[Run], object]]] = {
     "resolved_model": lambda run: run.resolved.model,
     "effective_tools": lambda run: run.resolved.effective_tools,
     "tools_deny": lambda run: run.resolved.tools_deny,
+    "mcp_servers": lambda run: run.resolved.mcp_servers,
     "access": lambda run: run.resolved.access,
     "cwd": lambda run: run.resolved.cwd,
     "attempts_max": lambda run: max(run.spec.attempts_max, len(run.attempts)),

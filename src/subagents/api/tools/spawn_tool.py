@@ -16,7 +16,7 @@ from subagents.domain.run.values import replace
 from subagents.engine.runs.spawn import Receipt
 from subagents.engine.runs.spawn_call import RunAsked
 from subagents.errors import UsageError
-from subagents.text import one_line
+from subagents.text import one_line, tools_in_words
 
 RECEIPT: Final = (
     *("status", "childSessionKey", "runId", "mode", "label", "phase", "resolvedModel"),
@@ -151,8 +151,8 @@ def _document(receipt: Receipt) -> Document:
 def _line(receipt: Receipt) -> str:
     run = receipt.run
     document = _document(receipt)
-    tools = run.resolved.effective_tools
-    scope = f"; tools: {', '.join(tools) or 'none'}" if tools is not None else ""
+    tools, servers = run.resolved.effective_tools, run.resolved.mcp_servers
+    scope = "".join(f"; {each}" for each in tools_in_words(tools, (), servers))
     access = run.resolved.access
     scope += f"; it {access.text}" if access is not None else ""
     tree = run.resolved.worktree

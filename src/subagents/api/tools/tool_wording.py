@@ -26,7 +26,7 @@ from subagents.domain.run.run import Run
 from subagents.domain.text import announcement
 from subagents.domain.text.announcement import announcement_text
 from subagents.engine.messages.mailbox import Need
-from subagents.text import clock, cost_bound, fence, one_line, shortened
+from subagents.text import clock, cost_bound, fence, one_line, shortened, tools_in_words
 
 RESULT_CHARS: Final = (8_000, 4_000, 2_000, 1_000, 500)
 """How much of each result one answer shows: the most with which all of them fit."""
@@ -275,8 +275,8 @@ def status_text(run: Run, found: RunStatus) -> str:
     granted = found.granted
     if granted is not None and granted.access is not None:
         parts.append(granted.access.text)
-    if granted is not None and granted.effective_tools is not None:
-        parts.append(f"tools: {', '.join(granted.effective_tools) or 'none'}")
+    if granted is not None:
+        parts += tools_in_words(granted.effective_tools, (), granted.mcp_servers)
     if found.took is not None:
         parts.append(f"{found.took} at work")
     parts += usage_parts(found)

@@ -615,6 +615,8 @@ class Granted(WireStruct, frozen=True, kw_only=True):
     """The tools it was narrowed to; null = what its runtime offers."""
     tools_deny: list[str] = []
     """The tools it was denied."""
+    mcp_servers: list[str] | None = None
+    """Its MCP servers besides ours; null = those that its program has."""
     access: AccessAnswer | None = None
     """What its worker may do; null = of a run from before there were levels."""
     cwd: str = ""
@@ -789,6 +791,8 @@ class SpawnReceipt(Receipt, frozen=True, kw_only=True):
     """The tools it was narrowed to; null = what its runtime offers."""
     tools_deny: list[str] = []
     """The tools it was denied."""
+    mcp_servers: list[str] | None = None
+    """Its MCP servers besides ours; null = those that its program has."""
     access: AccessAnswer | None = None
     """What its worker may do; null = of a run from before there were levels."""
     cwd: str = ""

@@ -12,7 +12,7 @@ from subagents.cli.runs.selectors import NONE_ACTIVE, path_of
 from subagents.cli.show import render
 from subagents.cli.show.search_query import BOTH
 from subagents.errors import UsageError
-from subagents.text import duration, milliseconds_of, one_line
+from subagents.text import duration, milliseconds_of, one_line, tools_in_words
 
 if TYPE_CHECKING:
     from subagents.api.wire.run_answers import RunStatus
@@ -63,11 +63,7 @@ def allowed(found: "RunStatus") -> list[str]:
     parts = []
     if granted.access is not None and granted.access.kept_by is not None:
         parts.append(granted.access.text)
-    if granted.effective_tools is not None:
-        parts.append(f"tools: {', '.join(granted.effective_tools) or 'none'}")
-    elif granted.tools_deny:
-        parts.append(f"tools: all but {', '.join(granted.tools_deny)}")
-    return parts
+    return parts + tools_in_words(granted.effective_tools, granted.tools_deny, granted.mcp_servers)
 
 
 def facts(found: "RunStatus", now_ms: float) -> list[str]:

@@ -152,6 +152,9 @@ def _show_tools(resolved: dict[str, object]) -> None:
         _field("tools", ", ".join(map(str, allowed)) or "none")
     elif isinstance(denied, list) and denied:
         _field("tools", f"all but {', '.join(map(str, denied))}")
+    options = resolved.get("options")
+    if isinstance(options, dict) and isinstance(named := options.get("mcp_servers"), list):
+        _field("MCP", ", ".join(map(str, named)) or "none but ours")
 
 
 def _show_relatives(run: RunDetail) -> None:

@@ -1,5 +1,6 @@
 """May this spawn happen? Pure answers; the engine asks them in one fixed order."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
@@ -23,17 +24,22 @@ WAITING_CHILDREN_MAX: Final = 100
 """Open runs of one agent that wait for other runs, beyond its cap on active ones."""
 STEER_CHARS_MAX: Final = 4_000
 STEER_INTERVAL_MS: Final = 2_000
+_ITEM: Final = re.compile(r"(?<!\$)\$\{\{\s*item\b")
 
 
 def resolve_mode(spec: RunSpec) -> Mode:
     """Explicit wins; else ``thread: true`` means session; else run.
 
     Raises:
-        UsageError: A session without a thread to stay bound to, or one for items.
+        UsageError: A session without a thread to stay bound to, or one for items; or a task that
+            would be the same for each item.
     """
     if spec.for_each is not None and (spec.thread or spec.continues):
         text = "forEach is for new runs that end by themselves, without thread and continues"
         raise UsageError(text, details={"field": "forEach"})
+    if spec.for_each is not None and not _ITEM.search(spec.task):
+        text = "the task has no ${{ item }} where the item belongs: with forEach, each run gets one"
+        raise UsageError(text, details={"field": "task"})
     mode = spec.mode or (Mode.SESSION if spec.thread else Mode.RUN)
     if mode is Mode.SESSION and not spec.thread:
         raise UsageError(

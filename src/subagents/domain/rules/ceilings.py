@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from subagents.domain.run.access import Access, AccessLevel, Ceiling
+from subagents.domain.run.spec import ResolvedAgent
 from subagents.domain.run.values import replace
 from subagents.errors import Forbidden, UsageError
 
@@ -165,18 +166,31 @@ def is_over(wanted: AccessLevel, ceiling: Ceiling, *, cwd: str) -> bool:
     return _most(wanted, ceiling, cwd=cwd).rank < wanted.rank
 
 
-def of_run(access: Access | None, run_id: str, agent_id: str) -> tuple[Ceiling, ...]:
+def of_run(above: ResolvedAgent, run_id: str) -> tuple[Ceiling, ...]:
     """What the children of a run may do at most; none = everything."""
-    if access is None or not access.is_bound:
+    access, servers = above.access or Access(level=AccessLevel.FULL), above.mcp_servers
+    if not access.is_bound and servers is None:
         return ()
     ceiling = Ceiling(
         level=access.level,
         network=access.network,
         below=access.below,
         sees=access.sees,
-        source=f"run {run_id} of agent {agent_id}",
+        servers=servers,
+        source=f"run {run_id} of agent {above.agent_id}",
     )
     return (ceiling,)
+
+
+def servers(own: tuple[str, ...] | None, ceilings: Sequence[Ceiling]) -> tuple[str, ...] | None:
+    """The MCP servers of a run: those of its agent that everybody above it may have, too.
+
+    Below somebody who may have certain ones alone an agent that names none has none.
+    """
+    for each in ceilings:
+        if each.servers is not None:
+            own = tuple(name for name in own or () if name in each.servers)
+    return own
 
 
 def check_message(access: Access | None, ceiling: Ceiling | None, *, run_id: str, cwd: str) -> None:

@@ -99,3 +99,5 @@ class Ceiling(Value, frozen=True):
     """Where it may write, when it may only write there; None = wherever the level allows."""
     sees: str | None = None
     """The one directory that whatever it spawns sees, as ``Access.sees``; None = all of them."""
+    servers: tuple[str, ...] | None = None
+    """The MCP servers that these runs may have besides ours; None = any."""

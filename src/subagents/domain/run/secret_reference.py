@@ -14,6 +14,12 @@ NAME_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 _NAME: Final = re.compile(NAME_PATTERN)
 
 
+class OwnReference(str):
+    """A reference that we made: in a variable of ours, other texts may be what a worker chose."""
+
+    __slots__ = ()
+
+
 def is_reference(value: object) -> bool:
     """Whether the value of a variable stands for a secret."""
     return isinstance(value, str) and value.startswith(PREFIX)

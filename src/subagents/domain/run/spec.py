@@ -471,6 +471,12 @@ class ResolvedAgent(Value, frozen=True, kw_only=True, omit_defaults=False):
     options: dict[str, object] = {}
     """The agent's runtime section as configured at the spawn (argv, stdin, env, …)."""
 
+    @property
+    def mcp_servers(self) -> tuple[str, ...] | None:
+        """The MCP servers of its worker besides ours; None = those that its program has."""
+        named = self.options.get("mcp_servers")
+        return tuple(map(str, named)) if isinstance(named, (list, tuple)) else None
+
 
 class LimitStep(Value, frozen=True):
     """How long a run waits at a limit of its model's provider, and who goes on with it then."""

@@ -40,6 +40,7 @@ from subagents.text import (
     money,
     one_line,
     signal_name,
+    tools_in_words,
 )
 
 TEXT_CHARS_MAX: Final = 200
@@ -178,6 +179,7 @@ def _spawned(event: events.Spawned, run: Run, _texts: Texts) -> str:
         text += f', for schedule "{resolved.scheduled.name}", {due}'
     if resolved.access is not None and resolved.access.sees is not None:
         text += f"; it {resolved.access.text}"
+    text += "".join(f"; {each}" for each in tools_in_words(None, (), resolved.mcp_servers))
     if event.retry_from is not None:
         text += f", again like {event.retry_from}"
     if event.continues is not None:

@@ -34,7 +34,16 @@ from subagents.domain.run.values import SessionKey, agent_of, replace
 from subagents.domain.text import judge_task
 from subagents.engine.runs.spawn_call import SpawnCall
 from subagents.errors import Forbidden, SubagentsError, UsageError
-from subagents.ports import Bound, Bounded, Limited, OffLoop, Runtime, abilities_of, access_of
+from subagents.ports import (
+    Bound,
+    Bounded,
+    Limited,
+    OffLoop,
+    Runtime,
+    abilities_of,
+    access_of,
+    check_servers,
+)
 from subagents.text import whole_ms
 
 ProofOf = Callable[[str, Agent], Proof]
@@ -171,6 +180,9 @@ class Grants:
             UsageError: Its runtime cannot do what is asked.
         """
         runtime = self.runtime(agent_id, agent)
+        servers = ceilings.servers(agent.mcp_servers, found) if found else agent.mcp_servers
+        if servers is not None:
+            agent = _served(agent_id, agent, runtime, servers)
         runtime.check(agent.options)
         if agent.limits.given:
             await self._check_limits(agent_id, agent, runtime)
@@ -238,10 +250,7 @@ class Grants:
         spec = judge_task.parameters(judge)
         try:
             agent_id, agent = self.agent(judge.agent_id, call)
-            above = [
-                replace(each, source="the judged run")
-                for each in ceilings.of_run(judged.access, "", judged.agent_id)
-            ]
+            above = [replace(each, source="the judged run") for each in ceilings.of_run(judged, "")]
             worker = await self.grant(
                 spec,
                 agent_id,
@@ -429,15 +438,13 @@ def inherited_tools(above: Resolved | None, agent_id: str) -> tuple[str, ...] | 
     return tools if above.agent_id == agent_id else abroad(tools)
 
 
-def ceilings_of(
-    own: Ceiling | None, parent: Run | None, previous: Run | None, agent_id: str
-) -> list[Ceiling]:
+def ceilings_of(own: Ceiling | None, parent: Run | None, previous: Run | None) -> list[Ceiling]:
     """Of the caller, the run above and the run before."""
     found = [own] if own is not None else []
     if parent is not None:
-        found += ceilings.of_run(parent.resolved.access, parent.id, parent.resolved.agent_id)
+        found += ceilings.of_run(parent.resolved, parent.id)
     if previous is not None:
-        before = ceilings.of_run(previous.resolved.access, previous.id, agent_id)
+        before = ceilings.of_run(previous.resolved, previous.id)
         found += [replace(each, below=None) for each in before]
     return found
 
@@ -469,6 +476,24 @@ def narrowed(access: Access) -> tuple[str, ...]:
     if access.sees is not None:
         return (said,)
     return (f"{said}; for more, name it in access, and the user is asked",)
+
+
+def _served(agent_id: str, agent: Agent, runtime: Runtime, servers: tuple[str, ...]) -> Agent:
+    """The agent with these MCP servers alone.
+
+    Raises:
+        Forbidden: Nothing can keep its worker to them.
+    """
+    whose = f"agents.{agent_id}.mcp_servers"
+    if agent.mcp_servers is None:
+        whose = "mcp_servers of a run above it, which hold for everything below"
+    agent = structs.replace(agent, mcp_servers=servers)
+    try:
+        check_servers(runtime, agent.options)
+    except Forbidden as error:
+        _move(error, whose, whose)
+        raise
+    return agent
 
 
 def _why_scoped(spec: RunSpec, agent_id: str, agent: Agent, bound: Bound) -> str:

@@ -382,7 +382,7 @@ class Spawner:
         wanted = spec.agent_id if chosen is None else chosen.agent_id
         agent_id, agent = self._grants.agent(wanted, call)
         cwd = spec.cwd or (agent.cwd or call.context.cwd)
-        found = grants.ceilings_of(call.context.ceiling, parent, previous, agent_id)
+        found = grants.ceilings_of(call.context.ceiling, parent, previous)
         is_apart = grants.shall_be_apart(spec, agent, found)
         project = cwd if previous is None else previous.resolved.project
         if cwd and (is_apart or ceilings.is_kept_near(found)):

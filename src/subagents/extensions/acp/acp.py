@@ -12,7 +12,6 @@ from typing import Final
 
 import msgspec
 
-from subagents.config.programs.versions_seen import newest_seen
 from subagents.domain.rules.evidence import added
 from subagents.domain.rules.tool_kinds import ToolScope
 from subagents.domain.run.access import Access, AccessLevel, Keeper
@@ -26,11 +25,13 @@ from subagents.extensions.acp.acp_agents import (
     AcpOptions,
     ScopeMeans,
     SecondPrompt,
+    ServerMeans,
     TokenSource,
     facts_of,
     parse_options,
+    server_means,
 )
-from subagents.extensions.acp.acp_scope import switches, unenforceable
+from subagents.extensions.acp.acp_scope import server_switches, switches, unenforceable
 from subagents.extensions.acp.acp_turn import (
     MARK,
     STEER,
@@ -46,8 +47,10 @@ from subagents.extensions.conversation.dialect import (
     Permissions,
     ProgramPlaces,
     TurnStep,
+    servers_unkept,
 )
 from subagents.extensions.conversation.json_fields import table_at
+from subagents.extensions.conversation.versions_seen import newest_seen
 from subagents.ports import Runtime
 from subagents.runtimes.output.output_items import system_item
 from subagents.runtimes.process.environment import passed_variables, program
@@ -99,6 +102,13 @@ class AcpDialect:
         """See ``Dialect.check``."""
         parse_options(options)
 
+    def check_servers(self, options: Mapping[str, object]) -> None:
+        """See ``ports.Serving.check_servers``."""
+        if server_means(options) is ServerMeans.NONE:
+            why = "its program brings those of its user's own configuration, too"
+            hint = "remove it, or use claude-agent-acp, gemini, qwen, or another runtime"
+            raise servers_unkept(f"ACP agent {options.get('agent', 'of no known kind')}", why, hint)
+
     def check_scope(
         self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
     ) -> None:
@@ -142,7 +152,8 @@ class AcpDialect:
         access = opening.access
         by_tools = access is not None and access.kept_by is Keeper.TOOLS
         given = switches(facts, scope, directory=directory, is_near=by_tools)
-        argv = (*facts.command, *facts.arguments, *options.args, *given.argv)
+        alone = server_switches(opening).argv
+        argv = (*facts.command, *facts.arguments, *options.args, *given.argv, *alone)
         if opening.model is not None and facts.model_argument is not None:
             argv = (*argv, facts.model_argument, opening.model)
         try:

@@ -2,8 +2,9 @@
 
 The protocol leaves open what matters most to a supervisor: whether a second prompt steers, waits or
 ends the first one, whether a session can be resumed, how a tool is switched off. Every field here
-was found by running the program; with which versions is in ``config/programs/versions_seen.json``.
-An agent that is in no row gets ``UNKNOWN_AGENT``: nothing is claimed of it.
+was found by running the program; with which versions is in ``versions_seen.json`` of the
+extension ``conversation``. An agent that is in no row gets ``UNKNOWN_AGENT``: nothing is claimed of
+it.
 
 The options of an ``acp`` agent (``[agents.<id>.runtime_options]``; docs/runtimes/acp.md):
 
@@ -72,6 +73,17 @@ class ScopeMeans(StrEnum):
     ASKS = "asks"
     """The mode ``asking_mode``, in which it asks before every tool, and is refused."""
     NONE = "none"
+
+
+class ServerMeans(StrEnum):
+    """What keeps the agent from MCP servers that the session did not name."""
+
+    CLAUDE = "claude"
+    """``_meta.claudeCode.options`` of the session: it reads no settings and no other list."""
+    NAMES = "names"
+    """``--allowed-mcp-server-names``."""
+    NONE = "none"
+    """Nothing."""
 
 
 PULL: Final = "craft/drainMidTurnQueue"
@@ -209,6 +221,18 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         scope=ScopeMeans.QWEN,
     ),
 }
+
+_SERVER_MEANS: Final[Mapping[object, ServerMeans]] = {
+    "claude-agent-acp": ServerMeans.CLAUDE,
+    "gemini": ServerMeans.NAMES,
+    "qwen": ServerMeans.NAMES,
+}
+"""Not in the rows above: those are part of a turn's checkpoint."""
+
+
+def server_means(options: Mapping[str, object]) -> ServerMeans:
+    """What keeps the agent of these options from MCP servers that the session did not name."""
+    return _SERVER_MEANS.get(options.get("agent"), ServerMeans.NONE)
 
 
 # -- options --------------------------------------------------------------------------------------

@@ -11,10 +11,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 from subagents.domain.rules.tool_kinds import WRITING, ToolScope, kind_of, kinds_of
-from subagents.extensions.acp.acp_agents import AgentFacts, ScopeMeans
-
-SERVER: Final = "subagents"
-"""Our MCP server's name with the agent."""
+from subagents.extensions.acp.acp_agents import (
+    AgentFacts,
+    ScopeMeans,
+    ServerMeans,
+    server_means,
+)
+from subagents.extensions.conversation.dialect import SERVER, Opening
 
 POLICY: Final = "gemini-policy.toml"
 
@@ -118,6 +121,18 @@ def names_of(scope: ScopeMeans, tools: Iterable[str]) -> tuple[str, ...]:
         if kind is None:
             found.append(tool)
     return tuple(dict.fromkeys(found))
+
+
+def server_switches(opening: Opening) -> Switches:
+    """What to start the program with so that it has no other MCP servers, if it must not."""
+    match server_means(opening.options) if opening.are_servers_named else None:
+        case ServerMeans.CLAUDE:
+            alone = {"settingSources": [], "strictMcpConfig": True}
+            return Switches(session_meta={"claudeCode": {"options": alone}})
+        case ServerMeans.NAMES:
+            return Switches(argv=("--allowed-mcp-server-names", ",".join(opening.servers)))
+        case _:
+            return Switches()
 
 
 def switches(

@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 from subagents.domain.rules.tool_kinds import ToolScope
 from subagents.domain.run.values import Value
 from subagents.extensions.acp.acp_agents import AcpOptions, AgentFacts, ScopeMeans
-from subagents.extensions.acp.acp_scope import SERVER, switches
+from subagents.extensions.acp.acp_scope import server_switches, switches
 from subagents.extensions.conversation import jsonrpc
 from subagents.extensions.conversation.dialect import InputLine, Opening
-from subagents.extensions.conversation.json_fields import text_at, value_at
+from subagents.extensions.conversation.json_fields import merged, text_at, value_at
 from subagents.version import __version__
 
 PROTOCOL_VERSION: Final = 1
@@ -241,16 +241,17 @@ def _missing(what: str, value: str, offer: _Offer) -> str:
 
 
 def _servers(opening: Opening) -> list[dict[str, object]]:
-    """Our tools; the bridge finds the worker's token by itself, so nothing secret stands here."""
-    if not opening.bridge:
-        return []
-    program, *args = opening.bridge
-    return [{"name": SERVER, "command": program, "args": args, "env": []}]
+    """Ours finds the worker's token by itself, as do the others: nothing secret stands here."""
+    return [
+        {"name": name, "command": program, "args": args, "env": []}
+        for name, (program, *args) in opening.servers.items()
+    ]
 
 
 def _meta(opening: Opening, facts: AgentFacts) -> dict[str, object]:
     scope = ToolScope(tools=opening.tools, deny=opening.tools_deny)
     meta = dict(facts.session_meta) | switches(facts, scope, directory="").session_meta
+    meta = merged(meta, server_switches(opening).session_meta)
     if facts.system_in_meta and opening.system_prompt:
         meta["systemPrompt"] = {"append": opening.system_prompt}
     return meta

@@ -34,11 +34,12 @@ from subagents.extensions.acp.acp_agents import (
     SecondPrompt,
     TokenSource,
 )
-from subagents.extensions.acp.acp_scope import SERVER, may_use
+from subagents.extensions.acp.acp_scope import may_use
 from subagents.extensions.acp.acp_session import SessionAbilities
 from subagents.extensions.acp.acp_stream import AcpCall, AcpStream
 from subagents.extensions.conversation import jsonrpc
 from subagents.extensions.conversation.dialect import (
+    SERVER,
     Answers,
     InputLine,
     Opening,

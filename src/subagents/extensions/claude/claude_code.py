@@ -37,11 +37,13 @@ from subagents.extensions.claude.claude_state import (
 from subagents.extensions.claude.claude_turn import finished, step_of
 from subagents.extensions.conversation import conversation
 from subagents.extensions.conversation.dialect import (
+    SERVER,
     InputLine,
     Invocation,
     Opening,
     Permissions,
     ProgramPlaces,
+    servers_unkept,
 )
 from subagents.extensions.conversation.program_version import has_option
 from subagents.ports import Runtime, UsualProvider
@@ -66,6 +68,8 @@ ALWAYS: Final[Mapping[str, str]] = {
     "DISABLE_AUTOUPDATER": "1",
 }
 """Variables that are set unless the agent's ``env`` says otherwise."""
+BRING_SERVERS: Final = ("--mcp-config", "--plugin-dir", "--chrome", "--ide")
+"""Arguments that bring MCP servers beside ``--strict-mcp-config``."""
 FOREGROUND: Final = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"
 
 
@@ -96,6 +100,16 @@ class ClaudeDialect:
     def check(self, options: Mapping[str, object]) -> None:
         """See ``Dialect.check``."""
         parse_options(options)
+
+    def check_servers(self, options: Mapping[str, object]) -> None:
+        """See ``ports.Serving.check_servers``."""
+        given = parse_options(options)
+        others = [each for each in given.args if each.partition("=")[0] in BRING_SERVERS]
+        if not given.strict_mcp_config:
+            others.append("strict_mcp_config = false")
+        if others:
+            why = f"{', '.join(others)} in runtime_options brings others"
+            raise servers_unkept("Claude Code", why, "remove that, or mcp_servers")
 
     def check_scope(
         self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
@@ -128,7 +142,7 @@ class ClaudeDialect:
         if options.permission_mode == "bypassPermissions":
             _check_bypass(options)
         files = {
-            SERVERS: msgspec.json.encode({"mcpServers": _servers(opening.bridge)}),
+            SERVERS: msgspec.json.encode({"mcpServers": _servers(opening)}),
             INSTRUCTIONS: opening.system_prompt.encode("utf-8", "replace"),
         }
         found = find_program(options, cwd=opening.cwd, path=path)
@@ -188,11 +202,11 @@ class ClaudeDialect:
         return finished(state)
 
 
-def _servers(bridge: tuple[str, ...]) -> dict[str, object]:
-    if not bridge:
-        return {}
-    entry = {"type": "stdio", "command": bridge[0], "args": list(bridge[1:]), "alwaysLoad": True}
-    return {claude_scope.SERVER: entry}
+def _servers(opening: Opening) -> dict[str, object]:
+    return {
+        name: {"type": "stdio", "command": command, "args": arguments, "alwaysLoad": name == SERVER}
+        for name, (command, *arguments) in opening.servers.items()
+    }
 
 
 def _session(opening: Opening, program: str) -> list[str]:

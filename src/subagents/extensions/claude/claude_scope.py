@@ -18,10 +18,8 @@ from subagents.domain.rules.tool_kinds import WRITING, kind_of
 from subagents.domain.run.access import AccessLevel
 from subagents.errors import Forbidden
 from subagents.extensions.claude.claude_options import ClaudeOptions
-from subagents.extensions.conversation.dialect import ProgramPlaces
+from subagents.extensions.conversation.dialect import SERVER, ProgramPlaces
 
-SERVER: Final = "subagents"
-"""Our MCP server's name with the program."""
 MCP: Final = "mcp__"
 
 TOOLS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -99,18 +97,19 @@ def flags(
         asks: It asks before it changes something or reaches the network.
     """
     by_mode: Collection[str] = ASKED_KINDS if asks else WRITING if is_near else ()
-    ours = f"{MCP}{SERVER}"
+    ours = [f"{MCP}{SERVER}"]
+    given = [f"{MCP}{name}" for name in options.mcp_servers or ()]
     disallowed = _once(name for each in deny for name in denied(each))
     if tools is None:
         beyond = BEYOND if options.background else (*BEYOND, "Monitor")
         disallowed = _once([*disallowed, *(each for each in beyond if each not in options.allow)])
         every = [name for kind, names in TOOLS.items() if kind not in by_mode for name in names]
-        allowed = [*every, *OTHERS, ours, *options.allow]
+        allowed = [*every, *OTHERS, *ours, *given, *options.allow]
         return Flags(None, _without(allowed, disallowed), disallowed)
     rules = _once(rule for each in tools for rule in granted(each))
     available = _once(_bare(rule) for rule in rules if not rule.startswith(MCP))
     rules = _once(rule for rule in rules if kind_of(rule) not in by_mode)
-    return Flags(_without(available, disallowed), _without([*rules, ours], disallowed), disallowed)
+    return Flags(_without(available, disallowed), _without([*rules, *ours], disallowed), disallowed)
 
 
 def granted(name: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from subagents.domain.run.access import Access, AccessLevel
 from subagents.domain.run.spec import Abilities
 from subagents.extensions.codex import codex_config
 from subagents.extensions.codex.codex_config import override, text_input
-from subagents.extensions.codex.codex_options import parse_options
+from subagents.extensions.codex.codex_options import nested, parse_options
 from subagents.extensions.codex.codex_stream import UNWANTED, unknown
 from subagents.extensions.codex.codex_turn import (
     STEER,
@@ -38,6 +38,7 @@ from subagents.extensions.conversation.dialect import (
     Permissions,
     ProgramPlaces,
     TurnStep,
+    servers_unkept,
 )
 from subagents.extensions.conversation.jsonrpc import (
     Notification,
@@ -82,6 +83,12 @@ class CodexDialect:
     def check(self, options: Mapping[str, object]) -> None:
         """See ``Dialect.check``."""
         parse_options(options)
+
+    def check_servers(self, options: Mapping[str, object]) -> None:
+        """See ``ports.Serving.check_servers``: others are switched off one by one."""
+        if "mcp_servers" in nested(parse_options(options).config):
+            why = "runtime_options.config.mcp_servers brings others"
+            raise servers_unkept("Codex", why, "define them in [mcp_servers], and name them")
 
     def check_scope(
         self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]

@@ -9,7 +9,7 @@ sub-agents, pictures and every MCP server can be taken away: the model then neve
 it, and a shell, write nothing.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -20,14 +20,12 @@ from subagents.domain.run.access import Access, AccessLevel
 from subagents.domain.run.values import Value, replace
 from subagents.errors import Forbidden
 from subagents.extensions.codex.codex_options import (
-    SERVER,
     CodexOptions,
     Sandbox,
-    merged,
     nested,
 )
-from subagents.extensions.conversation.dialect import Opening
-from subagents.extensions.conversation.json_fields import table_at, text_at
+from subagents.extensions.conversation.dialect import SERVER, Opening
+from subagents.extensions.conversation.json_fields import merged, table_at, text_at
 
 TOOL_TIMEOUT_S: Final = 7 * 86_400
 """A wait for children may take days; Codex gives a call up after 300 s by itself."""
@@ -196,19 +194,28 @@ def _config(
     if access is not None and not access.network:
         offline = {"web_search": "disabled", "sandbox_workspace_write": {"network_access": False}}
         table = merged(table, offline)
-    if opening.bridge:
-        program, *arguments = opening.bridge
-        server: dict[str, object] = {
-            "command": program,
-            "args": arguments,
-            "default_tools_approval_mode": "approve",
-            "required": True,
-            "startup_timeout_sec": START_TIMEOUT_S,
-            "tool_timeout_sec": TOOL_TIMEOUT_S,
-        }
-        table = merged(table, {"mcp_servers": {SERVER: server}})
-    ours = (SERVER,) if opening.bridge else ()
-    return merged(table, scoped(scope, (*known.servers, *ours)))
+    # What Codex has under that name is merged with ours: a command with a URL is neither.
+    names = {n: f"{n}_2" if n != SERVER and n in known.servers else n for n in opening.servers}
+    servers = {names[name]: _server(*argv) for name, argv in opening.servers.items()}
+    table = merged(table, {"mcp_servers": servers})
+    if opening.are_servers_named:
+        others = {name: {"enabled": False} for name in known.servers if name not in servers}
+        table = merged(merged(table, _PLUGINS), {"mcp_servers": others})
+    return merged(
+        table,
+        scoped(scope, {name: name for name in known.servers} | {a: n for n, a in names.items()}),
+    )
+
+
+def _server(program: str, *arguments: str) -> dict[str, object]:
+    return {
+        "command": program,
+        "args": list(arguments),
+        "default_tools_approval_mode": "approve",
+        "required": True,
+        "startup_timeout_sec": START_TIMEOUT_S,
+        "tool_timeout_sec": TOOL_TIMEOUT_S,
+    }
 
 
 def _workspace(cwd: str, options: CodexOptions) -> dict[str, object]:
@@ -263,12 +270,13 @@ def check_scope(
         )
 
 
-def scoped(scope: ToolScope, servers: Iterable[str]) -> dict[str, object]:
+def scoped(scope: ToolScope, servers: Mapping[str, str]) -> dict[str, object]:
     """The keys of Codex's configuration that keep a worker to its scope.
 
     Args:
         scope: What it may use.
-        servers: Names of the MCP servers there are: those of the user, and ours.
+        servers: The MCP servers there are, those of the user and ours: the name that each has with
+            Codex, and the one that a scope has for it.
     """
     if scope.is_open:
         return {}
@@ -283,7 +291,7 @@ def scoped(scope: ToolScope, servers: Iterable[str]) -> dict[str, object]:
         table = merged(table, _OFF["view_image"])
     if scope.tools is not None or any(tool.startswith(MCP) for tool in scope.deny):
         table = merged(table, _PLUGINS)
-    limits = {name: _limits(scope, name) for name in servers}
+    limits = {key: _limits(scope, name) for key, name in servers.items()}
     return merged(table, {"mcp_servers": {name: limit for name, limit in limits.items() if limit}})
 
 

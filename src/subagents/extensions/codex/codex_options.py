@@ -23,10 +23,10 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from subagents.errors import ConfigError
+from subagents.extensions.conversation.dialect import SERVER
+from subagents.extensions.conversation.json_fields import merged
 from subagents.runtimes.runtime_options import ConversationOptions, parsed
 
-SERVER: Final = "subagents"
-"""Our MCP server's name with Codex."""
 Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
 Price = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 
@@ -104,16 +104,6 @@ def nested(config: Mapping[str, object]) -> dict[str, object]:
             leaf = {part: leaf}
         table = merged(table, leaf)
     return table
-
-
-def merged(table: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
-    """Both tables in one; where both say something, ``over`` is right."""
-    result = dict(table)
-    for key, value in over.items():
-        before = result.get(key)
-        both = isinstance(before, dict) and isinstance(value, dict)
-        result[key] = merged(before, value) if both else value  # type: ignore[arg-type]
-    return result
 
 
 def _has(table: object, path: list[str]) -> bool:

@@ -140,7 +140,8 @@ def _learned(state: CodexState, name: str, *, is_out: bool = False) -> CodexStep
     options = _options(opening)
     if options is None:
         return ended(state, error="its options are not those of this version; spawn it again")
-    if state.known is None and not ToolScope(opening.tools, opening.tools_deny).is_open:
+    is_open = ToolScope(opening.tools, opening.tools_deny).is_open
+    if state.known is None and (opening.are_servers_named or not is_open):
         return ended(
             state, error="codex does not report its configuration, so no tool scope can be enforced"
         )

@@ -38,6 +38,8 @@ from subagents.extensions.conversation.dialect import (
     ProgramPlaces,
     Restrained,
     SelfKept,
+    Serves,
+    servers_unkept,
 )
 from subagents.extensions.conversation.turn_reader import OVERDUE, TurnReader
 from subagents.extensions.conversation.worker_input import WorkerInput, first_input
@@ -152,6 +154,13 @@ class ConversationRuntime(Generic[S]):
         """See ``ports.Runtime.check``."""
         self._dialect.check(options)
 
+    def check_servers(self, options: Mapping[str, object]) -> None:
+        """See ``ports.Serving.check_servers``."""
+        dialect = self._dialect
+        if not isinstance(dialect, Serves):
+            raise servers_unkept(self.name, "it does not know how to start its program with them")
+        dialect.check_servers(options)
+
     def check_scope(
         self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]
     ) -> None:
@@ -178,7 +187,7 @@ class ConversationRuntime(Generic[S]):
     def greeting_problem(
         self, options: Mapping[str, object], *, environ: Mapping[str, str], timeout_s: float
     ) -> str | None:
-        """See ``ports.Greeted``."""
+        """See ``greeting.Greeted``."""
         return greeting.problem(self._dialect, options, environ=environ, timeout_s=timeout_s)
 
     def unkept_limits(self, limits: Iterable[str]) -> str | None:

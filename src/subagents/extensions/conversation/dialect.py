@@ -17,9 +17,12 @@ from subagents.domain.run.spec import Abilities
 from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import Value
 from subagents.domain.run.worker_output import OutputItem
+from subagents.errors import Forbidden
 from subagents.ports import UsualProvider, WorkerSetup
 from subagents.runtimes.output.tool_lines import tool_use
 
+SERVER: Final = "subagents"
+"""Our MCP server's name with every program."""
 S = TypeVar("S")
 S_contra = TypeVar("S_contra", contravariant=True)
 
@@ -52,6 +55,33 @@ class Opening(WorkerSetup, frozen=True, kw_only=True):
     bridge: tuple[str, ...] = ()
     """Program and arguments of our MCP server over stdio. It finds the worker's token by itself;
     empty = the worker gets no tools of ours."""
+
+    @property
+    def are_servers_named(self) -> bool:
+        """Whether the worker gets no other MCP servers than ``servers``."""
+        return self.options.get("mcp_servers") is not None
+
+    @property
+    def servers(self) -> dict[str, tuple[str, ...]]:
+        """Program and arguments of each MCP server over stdio, by its name: ours, and those that
+        the agent's ``mcp_servers`` name, unless the tool scope leaves none of its tools. The bridge
+        starts them with what is secret in them, which it finds as it finds the token: no argument
+        and no file has it."""
+        named = self.options.get("mcp_servers")
+        names = map(str, named) if isinstance(named, (list, tuple)) else ()
+        given = {n: (*self.bridge, f"--server={n}") for n in names if self._may_use(f"mcp__{n}")}
+        return {SERVER: self.bridge, **given} if self.bridge else {}
+
+    def _may_use(self, server: str) -> bool:
+        whole, one = {server, f"{server}__*"}, f"{server}__"
+        is_named = any(each in whole or each.startswith(one) for each in self.tools or ())
+        return (self.tools is None or is_named) and whole.isdisjoint(self.tools_deny)
+
+
+def servers_unkept(who: str, why: str, hint: str = "remove it") -> Forbidden:
+    """The refusal of ``mcp_servers`` that would not be the only ones."""
+    text = f"nothing keeps {who} to certain MCP servers: {why}"
+    return Forbidden(text, guardrail="mcp_servers", hint=hint)
 
 
 def noted(text: str, login_note: str) -> str:
@@ -148,6 +178,15 @@ class Restrained(Protocol):
 
     def places(self, options: Mapping[str, object], env: Mapping[str, str]) -> ProgramPlaces:
         """What the program keeps of itself, with the worker's environment."""
+        ...
+
+
+@runtime_checkable
+class Serves(Protocol):
+    """A dialect whose program can be kept to ``Opening.servers``."""
+
+    def check_servers(self, options: Mapping[str, object]) -> None:
+        """See ``ports.Serving.check_servers``."""
         ...
 
 

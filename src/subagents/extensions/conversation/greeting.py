@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Protocol, runtime_checkable
 
 from subagents.domain.run.secret_reference import is_reference
 from subagents.domain.run.signals import ResultSeen
@@ -25,6 +25,25 @@ ERR_BYTES_MAX: Final = 64 * 1024
 _RUN: Final = RunId("greeting")
 
 
+@runtime_checkable
+class Greeted(Protocol):
+    """A runtime that can find out whether a program speaks its protocol, without any work."""
+
+    def greeting_problem(
+        self, options: Mapping[str, object], *, environ: Mapping[str, str], timeout_s: float
+    ) -> str | None:
+        """Start the program, ask what its protocol begins with, and end it. Blocking.
+
+        Args:
+            options: ``check`` took them.
+            environ: What a worker's variables are taken from; its PATH is searched.
+            timeout_s: How long it may take to answer, in seconds.
+
+        Returns:
+            What went wrong; None = it answered, or cannot be asked without asking a model.
+        """
+
+
 def problem(
     dialect: Dialect[Any],
     options: Mapping[str, object],
@@ -32,7 +51,7 @@ def problem(
     environ: Mapping[str, str],
     timeout_s: float,
 ) -> str | None:
-    """What keeps the program of these options from answering; see ``ports.Greeted``."""
+    """What keeps the program of these options from answering; see ``Greeted``."""
     if not isinstance(dialect, Awaiting) or not dialect.asks_first:
         return None
     with tempfile.TemporaryDirectory(prefix="subagents-greeting-") as root:

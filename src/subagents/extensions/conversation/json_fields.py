@@ -3,6 +3,8 @@
 Nothing here raises, whatever the value is: a field of the wrong type is taken for absent.
 """
 
+from collections.abc import Mapping
+
 from subagents.runtimes.output.counts import as_count
 
 
@@ -50,3 +52,13 @@ def as_text(value: object) -> str:
 def as_table(value: object) -> dict[str, object]:
     """``value`` when it is a JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}
+
+
+def merged(table: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
+    """Both tables in one; where both say something, ``over`` is right."""
+    result = dict(table)
+    for key, value in over.items():
+        before = result.get(key)
+        both = isinstance(before, dict) and isinstance(value, dict)
+        result[key] = merged(before, value) if both else value  # type: ignore[arg-type]
+    return result

@@ -15,8 +15,8 @@ from typing import Final
 
 from subagents import process_group
 from subagents.config.programs.program_catalog import Installed
-from subagents.config.programs.versions_seen import parts, versions_seen
 from subagents.errors import UsageError
+from subagents.extensions.conversation.versions_seen import parts, versions_seen
 from subagents.text import one_line
 
 VERSION_S: Final = 20.0

@@ -24,9 +24,10 @@ from subagents.api.wire.wire_struct import document_of, read
 from subagents.cli import output
 from subagents.client.client import Client
 from subagents.client.daemon_start import answers, ensure_daemon
-from subagents.config.programs.program_catalog import Found, Installed, detect
+from subagents.config.programs.program_catalog import Installed
 from subagents.domain.run.spec import Artifact, Contract, RunSpec
 from subagents.errors import EXIT_FAILED, EXIT_OK, SubagentsError, Unavailable, UsageError
+from subagents.extensions.conversation.found_programs import Found, detect
 from subagents.extensions.conversation.program_version import version_of
 from subagents.extensions.demo import walkaway_worker
 from subagents.extensions.demo.demo_checks import Finding

@@ -16,27 +16,28 @@ import msgspec
 
 from subagents.cli.doctor_check import FAIL, OK, WARN, Check
 from subagents.config.programs import program_catalog as programs
-from subagents.config.programs.program_catalog import (
-    LLM_PROVIDERS,
-    Installed,
-    installed,
-    login_of,
-    subject,
-)
+from subagents.config.programs.program_catalog import Installed, installed, subject
 from subagents.config.programs.scope_probes import SCOPE, Probe, ProbeVerdict
-from subagents.config.programs.versions_seen import Standing, number_in, standing_of, versions_seen
 from subagents.config.settings import Agent
 from subagents.domain.run.shell_variables import is_of_provider
 from subagents.errors import ConfigError, Forbidden
+from subagents.extensions.conversation.found_programs import LLM_PROVIDERS, is_placeholder, login_of
+from subagents.extensions.conversation.greeting import Greeted
 from subagents.extensions.conversation.program_version import (
     NUMBER,
     VERSION_S,
     output_of,
     version_of,
 )
+from subagents.extensions.conversation.versions_seen import (
+    Standing,
+    number_in,
+    standing_of,
+    versions_seen,
+)
 from subagents.extensions.doctor.codex_servers import COMMAND, codex_servers
 from subagents.installation import extra_command
-from subagents.ports import Greeted, Runtime, abilities_of
+from subagents.ports import Runtime, abilities_of, check_servers
 
 GREETING_S: Final = 30.0
 AT_ONCE: Final = 4
@@ -146,6 +147,12 @@ def _problems(
         fix = error.hint or f"correct [agents.{agent_id}.runtime_options]"
         yield Check(agent_id, FAIL, error.message, fix)
         return
+    if agent.mcp_servers is not None:
+        try:
+            check_servers(runtime, agent.options)
+        except Forbidden as error:
+            text = f"agents.{agent_id}.mcp_servers: {error.message}: every spawn is refused"
+            yield Check(agent_id, FAIL, text, error.hint or "remove it")
     yield from _scope(agent_id, agent, runtime)
     if found is None:
         return
@@ -194,7 +201,7 @@ def _fit(
     if found.place is None:
         return
     place = Path(found.place)
-    if programs.is_placeholder(place):
+    if is_placeholder(place):
         text = f"{place} is only a placeholder that npm left: its real part is missing"
         fix = (
             "install it again with a Node that is new enough and with --allow-scripts, or run the "

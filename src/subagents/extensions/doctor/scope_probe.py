@@ -33,7 +33,7 @@ from subagents.config.programs.scope_probes import (
     ProbeVerdict,
     keep,
 )
-from subagents.config.settings import Agent
+from subagents.config.settings import Agent, Settings
 from subagents.domain.run.spec import Abilities
 from subagents.errors import (
     EXIT_FAILED,
@@ -66,6 +66,7 @@ NOT_PROBED: Final = frozenset(
         "alerts",
         "cwd",
         "tools",
+        "mcp_servers",
         "run_timeout_seconds",
     }
 )
@@ -333,6 +334,7 @@ def probe_agent(home: Paths, name: str, *, yes: bool, json: bool) -> int:
     if not output.is_confirmed(question, yes=yes):
         output.note("Nothing was run.")
         return EXIT_OK
+    servers = [_server(each, settings) for each in agent.mcp_servers or ()]
     findings = probe(agent, abilities, tell=lambda text: output.note(f"  {agent_id}: {text} …"))
     kept = Probe(
         agent_id=agent_id,
@@ -346,9 +348,22 @@ def probe_agent(home: Paths, name: str, *, yes: bool, json: bool) -> int:
     if works is not None and works.verdict is ProbeVerdict.PROVEN:
         # One that does not run at all (no login, no model) showed nothing of its adapter.
         keep(home, subject(agent, found), kept)
-    _show(kept, findings, json=json)
-    is_broken = any(claim.verdict is ProbeVerdict.BROKEN for claim in findings.claims)
+    # What its servers do says nothing of its program, and is not kept.
+    shown = msgspec.structs.replace(kept, claims=(*servers, *kept.claims))
+    _show(shown, findings, json=json)
+    is_broken = any(claim.verdict is ProbeVerdict.BROKEN for claim in shown.claims)
     return EXIT_FAILED if is_broken else EXIT_OK
+
+
+def _server(name: str, settings: Settings) -> ProbedClaim:
+    """Whether one of its MCP servers starts and lists its tools."""
+    from subagents.extensions.mcp.server_probe import ServerFailed, tools_of  # noqa: PLC0415
+
+    try:
+        verdict, detail = ProbeVerdict.PROVEN, tools_of(name, settings, os.environ)
+    except ServerFailed as error:
+        verdict, detail = ProbeVerdict.BROKEN, f"mcp_servers.{name}: {error}"
+    return ProbedClaim(name=f"mcp {name}", verdict=verdict, detail=one_line(detail))
 
 
 def _runtime(home: Paths, agent_id: str, agent: Agent) -> Runtime:
@@ -394,7 +409,7 @@ def _show(kept: Probe, findings: Findings, *, json: bool) -> None:
         return
     for claim in kept.claims:
         sign, style = SIGNS[claim.verdict], STYLES[claim.verdict]
-        output.styled_line(f" {claim.name:<8}{claim.detail}", sign, style)
+        output.styled_line(f" {claim.name:<7} {claim.detail}", sign, style)
     cost = f", ${spent.cost_usd:.4f}" if spent.cost_usd is not None else ""
     output.line(f"{spent.runs} runs, {spent.tokens} tokens{cost}.")
     scope = kept.claim(SCOPE)

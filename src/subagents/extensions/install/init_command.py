@@ -12,7 +12,7 @@ from subagents.cli.flags import Json, Parameter, refusal, refuse_unused
 from subagents.errors import EXIT_OK, ConfigError, UsageError
 
 if TYPE_CHECKING:  # it looks for programs: only `init` needs it
-    from subagents.config.programs.program_catalog import Found
+    from subagents.extensions.conversation.found_programs import Found
 
 
 def init(
@@ -71,7 +71,7 @@ def init(
 
 
 def _init(*, yes: bool, json: bool) -> int:
-    from subagents.config.programs.program_catalog import detect  # noqa: PLC0415
+    from subagents.extensions.conversation.found_programs import detect  # noqa: PLC0415
     from subagents.extensions.install.starter import starter_text, usable  # noqa: PLC0415
 
     file = Path(caller_cwd()) / "subagents.toml"

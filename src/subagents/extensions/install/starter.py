@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import metadata
 from typing import Final
 
-from subagents.config.programs.program_catalog import Found, detect
+from subagents.extensions.conversation.found_programs import Found, detect
 from subagents.version import __version__
 
 

@@ -35,6 +35,7 @@ from subagents.extensions.conversation.dialect import (
     Opening,
     ProgramPlaces,
     TurnStep,
+    servers_unkept,
 )
 from subagents.extensions.llm import llm_options
 from subagents.extensions.llm.llm_assignment import (
@@ -151,6 +152,12 @@ class LlmDialect:
             ConfigError: Names the key and what is allowed.
         """
         parse_options(options)
+
+    def check_servers(self, options: Mapping[str, object]) -> None:
+        """See ``ports.Serving.check_servers``: it has our own tools alone."""
+        if llm_options.parse_options(options).mcp_servers:
+            why = "it speaks to no other server than ours; only [] can be kept"
+            raise servers_unkept(f'runtime "{NAME}"', why, "set mcp_servers = [], or remove it")
 
     def check_scope(
         self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]

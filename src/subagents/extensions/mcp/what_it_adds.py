@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from subagents.extension import Command, Extension
+from subagents.extension import Command, Extension, SettingsTable
 
 extension: Final = Extension(
     name="mcp",
@@ -17,5 +17,11 @@ extension: Final = Extension(
         ),
     },
     parents={"mcp": "Serve MCP on stdin and stdout, and register with MCP clients"},
+    settings=(
+        SettingsTable(
+            "mcp_servers", "subagents.extensions.mcp.named_servers:McpServer", is_named=True
+        ),
+    ),
+    worker_env="subagents.extensions.mcp.named_servers:worker_env",
     endpoints="subagents.extensions.mcp.mcp_endpoint:endpoints",
 )

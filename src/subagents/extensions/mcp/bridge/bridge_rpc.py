@@ -133,7 +133,7 @@ def messages(connection: Connection, answer: Answer) -> Iterator[bytes]:
         while is_stream and (end := kept.find(b"\n\n")) >= 0:
             event = bytes(kept[:end])
             del kept[: end + 2]
-            if data := _event_data(event):
+            if data := event_data(event):
                 yield data
         if len(kept) > BODY_BYTES_MAX:
             raise Gone("the answer is too large", was_sent=True)
@@ -141,7 +141,7 @@ def messages(connection: Connection, answer: Answer) -> Iterator[bytes]:
         yield bytes(kept)
 
 
-def _event_data(event: bytes) -> bytes:
+def event_data(event: bytes) -> bytes:
     """The data of one event; "" of a comment."""
     lines = [line[5:] for line in event.split(b"\n") if line.startswith(b"data:")]
     return b"\n".join(line.removeprefix(b" ") for line in lines)

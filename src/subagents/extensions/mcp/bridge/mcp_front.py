@@ -105,6 +105,10 @@ class Front:
 
 def serve(arguments: "list[str]") -> int:
     """Serve MCP on stdin and stdout until the input ends; returns the exit code."""
+    if arguments[:1] and arguments[0].startswith("--server="):
+        from subagents.extensions.mcp.bridge.named_server import serve_named  # noqa: PLC0415
+
+        return serve_named(arguments[0].partition("=")[2], os.environ)
     is_worker = bool(os.environ.get(SOCKET)) or bool(worker_variables(os.environ))
     own = None if is_worker else own_handshake(arguments, os.environ)
     front = Front(own, stdin=0, stdout=1)

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 TOKEN = "SUBAGENTS_TOKEN"  # noqa: S105 - its name
 SOCKET = "SUBAGENTS_SOCKET"
+SERVERS = "SUBAGENTS_MCP_SERVERS"
+"""The variable with the MCP servers that a worker was given, without secrets, in JSON."""
+SECRET = "SUBAGENTS_MCP_SECRET_"  # noqa: S105 - the beginning of a name
 NAMES = (SOCKET, "SUBAGENTS_SESSION_KEY", TOKEN)
 ANCESTORS_MAX = 32
 
@@ -29,9 +32,9 @@ def worker_variables(environ: "Mapping[str, str]") -> "dict[str, str]":
     if environ.get(TOKEN):
         return {}
     for pid in ancestors(ANCESTORS_MAX):
-        found = _variables(pid)
+        found = variables_of(pid)
         if TOKEN in found:
-            return found
+            return {name: found[name] for name in NAMES if name in found}
     return {}
 
 
@@ -45,11 +48,12 @@ def ancestors(most: int) -> "Iterator[int]":
         pid = _parent(pid)
 
 
-def _variables(pid: int) -> "dict[str, str]":
+def variables_of(pid: int) -> "dict[str, str]":
+    """The environment of a process; empty when it may not be read."""
     try:
         with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:  # noqa: PTH123  starts faster
             pairs = (os.fsdecode(each).partition("=") for each in file.read().split(b"\0"))
-            return {name: value for name, _, value in pairs if name in NAMES}
+            return {name: value for name, _, value in pairs if name}
     except OSError:
         return {}
 

@@ -7,7 +7,7 @@ import pytest
 from pydantic_ai import models
 from tests.config.starter_places import machine
 
-from subagents.config.programs.program_catalog import LLM_PROVIDERS, detect
+from subagents.extensions.conversation.found_programs import LLM_PROVIDERS, detect
 
 
 @pytest.mark.requirement("init:starter")

@@ -4,7 +4,7 @@ import pytest
 from scripts.runtime_table_page import PAGE, page
 
 from subagents.config.programs.program_catalog import PROGRAMS
-from subagents.config.programs.versions_seen import (
+from subagents.extensions.conversation.versions_seen import (
     TRIALS_MAX,
     ProgramVersions,
     Standing,
