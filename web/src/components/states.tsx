@@ -63,6 +63,19 @@ export async function copy(text: string | Promise<string>): Promise<void> {
   }
 }
 
+/** Into a file of the browser's own choice of place. */
+export async function download(name: string, text: Promise<string>): Promise<void> {
+  const file = document.createElement("a");
+  try {
+    file.href = URL.createObjectURL(new Blob([await text], { type: "text/plain" }));
+  } catch (error) {
+    return toldFailed("It was not downloaded", (error as Error).message);
+  }
+  file.download = name;
+  file.click();
+  setTimeout(() => URL.revokeObjectURL(file.href));
+}
+
 /** What went wrong, and the way out; what is shown already stays. */
 export function Trouble({ error, again }: { error: Error; again?: () => void }) {
   const problem = error instanceof Problem ? error : null;

@@ -1,5 +1,4 @@
 // What is wrong now with runs at work, and which alerts were raised before.
-import { useState } from "react";
 import { Link } from "wouter";
 import { useAlerts, useAttention } from "../api/queries";
 import type { RaisedAlert } from "../api/types";
@@ -11,6 +10,7 @@ import { Said } from "../components/said";
 import { Answered, Empty } from "../components/states";
 import { needsSomebody } from "../components/title";
 import { Ago } from "../components/when";
+import { useAddress } from "../live/address";
 import { alertWords, BAD } from "../text/alerts";
 
 const KINDS: readonly RaisedAlert["kind"][] = [
@@ -28,7 +28,8 @@ const KINDS: readonly RaisedAlert["kind"][] = [
 
 export default function AlertsPage() {
   const attention = useAttention();
-  const [kind, setKind] = useState("");
+  const [inAddress, put] = useAddress();
+  const kind = inAddress("kind");
   const history = useAlerts(kind);
   const raised = history.data?.pages.flatMap((page) => page.alerts) ?? [];
   const concerns = attention.data?.items.filter((each) => !needsSomebody(each)) ?? [];
@@ -67,7 +68,7 @@ export default function AlertsPage() {
         title="Raised"
         note={history.data && `the newest ${raised.length}${history.hasNextPage ? ", and more before" : ""}`}
         right={
-          <select aria-label="kind of alert" value={kind} onChange={(event) => setKind(event.target.value)}>
+          <select aria-label="kind of alert" value={kind} onChange={(event) => put("kind", event.target.value)}>
             <option value="">all kinds</option>
             {KINDS.map((each) => (
               <option key={each} value={each}>

@@ -2,7 +2,7 @@
 // is seen.
 import { useQueries, useInfiniteQuery, keepPreviousData } from "@tanstack/react-query";
 import { useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
-import { useSearchParams } from "wouter";
+import { useLocation } from "wouter";
 import { get } from "../api/client";
 import type { RunPage, RunRow, RunsQuery } from "../api/types";
 import { Act } from "../components/act";
@@ -16,6 +16,7 @@ import { SavedFilters } from "../components/saved-filters";
 import { Spacer } from "../components/spacer";
 import { Answered, Command, Empty } from "../components/states";
 import { TimeRange } from "../components/time-range";
+import { useAddress } from "../live/address";
 import { useKeys } from "../live/keys";
 import { asked, FILTER_NAMES } from "../text/filter";
 import { isPlan } from "../text/plan-rows";
@@ -31,27 +32,19 @@ const CHOSEN_MAX = 1_000;
 type Shown = { run: RunRow; level: number; kind: "run" | "plan" | "more"; words?: string };
 
 export default function RunsPage() {
-  const [search, setSearch] = useSearchParams();
-  const filter = search.get("q") ?? "";
+  const [inAddress, put, search] = useAddress();
+  const [, navigate] = useLocation();
+  const filter = inAddress("q");
   // Who looks for something means all runs; the plain list would be drowned by what is below.
-  const isFlat = filter === "" ? search.get("flat") === "1" : search.get("roots") !== "1";
-  const hidesEnded = search.get("hide") === "1";
-  const sort = (search.get("sort") ?? "newest") as Sort;
+  const isFlat = filter === "" ? inAddress("flat") === "1" : inAddress("roots") !== "1";
+  const hidesEnded = inAddress("hide") === "1";
+  const sort = (inAddress("sort") || "newest") as Sort;
   const field = useRef<HTMLInputElement>(null);
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
   const [chosen, setChosen] = useState<ReadonlyMap<string, RunRow>>(new Map());
-  const put = (name: string, value: string) =>
-    setSearch(
-      (before) => {
-        if (value === "") before.delete(name);
-        else before.set(name, value);
-        return before;
-      },
-      { replace: true },
-    );
 
   const wanted = useDeferredValue(filter);
-  const range = search.get("time") ?? "";
+  const range = inAddress("time");
   // A state, a number or an end is each step's own.
   const folds = !isFlat && filter === "" && !hidesEnded && !isRanked(sort) && !isByEnd(sort);
   const fitting: RunsQuery = {
@@ -149,7 +142,7 @@ export default function RunsPage() {
       <Answered query={pages}>
         {() =>
           rows.length === 0 ? (
-            <NothingFits filter={[wanted, range && (RANGES[range] ?? range)].filter(Boolean).join(", ")} hidden={first?.hidden ?? 0} clear={() => setSearch({}, { replace: true })} />
+            <NothingFits filter={[wanted, range && (RANGES[range] ?? range)].filter(Boolean).join(", ")} hidden={first?.hidden ?? 0} clear={() => navigate("/runs", { replace: true })} />
           ) : (
             <Table
               rows={rows}

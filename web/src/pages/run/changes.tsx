@@ -1,7 +1,7 @@
 // What a run changed in its worktree.
 import { useDiff } from "../../api/queries";
 import type { RunDetail } from "../../api/types";
-import { Facts, Panel, TableBox } from "../../components/panel";
+import { Facts, Panel, Table } from "../../components/panel";
 import { Said } from "../../components/said";
 import { Answered, Command, Empty } from "../../components/states";
 import { bytes, counted } from "../../text/amounts";
@@ -47,32 +47,17 @@ export function ChangesTab({ run }: { run: RunDetail }) {
           {changes.outOfScope.length > 0 && (
             <p className="body you">Not named by its contract: {changes.outOfScope.map((each) => <Said key={each} text={`${each} `} mono />)}</p>
           )}
-          <TableBox name="changed files">
-            <thead>
-              <tr>
-                <th scope="col">file</th>
-                <th scope="col">what</th>
-                <th scope="col" className="num">
-                  added
-                </th>
-                <th scope="col" className="num">
-                  removed
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {changes.changed.map((each) => (
-                <tr key={each.path}>
-                  <td>
-                    <Said text={each.path} mono />
-                  </td>
-                  <td className={each.kind === "deleted" ? "bad" : ""}>{each.kind}</td>
-                  <td className="num">{each.insertions === null ? "binary" : `+${each.insertions}`}</td>
-                  <td className="num">{each.deletions === null ? "binary" : `−${each.deletions}`}</td>
-                </tr>
-              ))}
-            </tbody>
-          </TableBox>
+          <Table
+            name="changed files"
+            columns={["file", "what", "added", "removed"]}
+            numbers={[2, 3]}
+            rows={changes.changed.map((each) => [
+              <Said text={each.path} mono />,
+              <span className={each.kind === "deleted" ? "bad" : ""}>{each.kind}</span>,
+              each.insertions === null ? "binary" : `+${each.insertions}`,
+              each.deletions === null ? "binary" : `−${each.deletions}`,
+            ])}
+          />
           {workspace !== null && <Diff id={run.runId} />}
           {workspace !== null && (
             <div className="body">

@@ -2,15 +2,18 @@
 // write into the session.
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useEffect, useRef, useState } from "react";
+import { Link } from "wouter";
 import { answer, send } from "../../api/actions";
 import type { RunDetail } from "../../api/types";
 import { Act, ForOperators, useWhyNot } from "../../components/act";
+import { runAt } from "../../components/routes";
 import { Said } from "../../components/said";
 import { Spacer } from "../../components/spacer";
-import { copy, Empty, Skeleton, Trouble } from "../../components/states";
+import { copy, download, Empty, Skeleton, Trouble } from "../../components/states";
+import { useAddress } from "../../live/address";
 import { useDraft } from "../../live/drafts";
 import { useKeys } from "../../live/keys";
-import { useTranscript, wholeText, type FoundLine, type Transcript } from "../../live/transcript";
+import { placeOf, useTranscript, wholeText, type FoundLine, type Transcript } from "../../live/transcript";
 import { counted } from "../../text/amounts";
 import { plain } from "../../text/marks";
 import { can, isEnded } from "../../text/states";
@@ -25,15 +28,15 @@ const TYPING_MS = 200;
 const NEAR_END_PX = 40;
 
 export function TranscriptTab({ run }: { run: RunDetail }) {
-  const [grep, setGrep] = useState("");
-  const [type, setType] = useState("");
-  const [attempt, setAttempt] = useState("");
-  const [follows, setFollows] = useState(true);
+  const [inAddress, put] = useAddress();
+  const [grep, type, attempt] = ["grep", "type", "attempt"].map(inAddress) as [string, string, string];
+  const line = Number(inAddress("line"));
+  const [follows, setFollows] = useState(line === 0);
   const asked = useSettled(grep, TYPING_MS);
   const filter = { grep: asked, type, attempt };
   const [found, need] = useTranscript(run.runId, filter);
   const searched = (words: string) => {
-    setGrep(words);
+    put("grep", words);
     // From the newest hits on: those at any other place would be a second search.
     setFollows(true);
   };
@@ -61,6 +64,11 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
   useEffect(() => {
     if (follows && found.total > 0) blocks.scrollToIndex(Math.ceil(found.total / BLOCK) - 1, { align: "end" });
   }, [follows, found.total, blocks]);
+  useEffect(() => {
+    if (line > 0 && found.isLoaded) void placeOf(run.runId, filter, line).then((at) => blocks.scrollToIndex(Math.floor(at / BLOCK), { align: "start" }));
+    // When it is asked for, and not with each line that comes.
+    // eslint-disable-next-line
+  }, [line, found.isLoaded]);
   const scrolled = () => {
     const { scrollHeight = 0, scrollTop = 0, clientHeight = 0 } = box.current ?? {};
     const isAtEnd = scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
@@ -79,13 +87,13 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
           <input ref={search} value={grep} onChange={(event) => searched(event.target.value)} placeholder="a regular expression" />
           <span className="note">{found.isLoaded && counted(found.total, "line")}</span>
         </label>
-        <select aria-label="types of lines" value={type} onChange={(event) => setType(event.target.value)}>
+        <select aria-label="types of lines" value={type} onChange={(event) => put("type", event.target.value)}>
           <option value="">all types</option>
           {TYPES.map((each) => (
             <option key={each}>{each}</option>
           ))}
         </select>
-        <select aria-label="attempt" value={attempt} onChange={(event) => setAttempt(event.target.value)}>
+        <select aria-label="attempt" value={attempt} onChange={(event) => put("attempt", event.target.value)}>
           <option value="">all attempts</option>
           {run.attempts.map((each) => (
             <option key={each.number} value={each.number}>
@@ -100,6 +108,9 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
         <button type="button" onClick={() => void copy(wholeText(run.runId, filter))}>
           Copy
         </button>
+        <button type="button" onClick={() => void download(`${run.runId}.log`, wholeText(run.runId, filter))}>
+          Download
+        </button>
       </div>
       {found.error !== null && <Trouble error={found.error} />}
       <div className="box lines-box">
@@ -110,7 +121,7 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
           <Spacer height={shown[0]?.start ?? 0} />
           {shown.map(({ key, index }) => (
             <div key={key} ref={blocks.measureElement} data-index={index}>
-              <Block lines={found.lines} first={index * BLOCK} number={linesIn(index, found.total)} />
+              <Block id={run.runId} lines={found.lines} first={index * BLOCK} number={linesIn(index, found.total)} marked={line} />
             </div>
           ))}
           <Spacer height={blocks.getTotalSize() - (shown.at(-1)?.end ?? 0)} />
@@ -143,18 +154,21 @@ function useSettled<T>(value: T, wait: number): T {
   return settled;
 }
 
-type BlockProps = { lines: Transcript["lines"]; first: number; number: number };
+type BlockProps = { id: string; lines: Transcript["lines"]; first: number; number: number; marked: number };
 
-const Block = memo(function Block({ lines, first, number }: BlockProps) {
+const Block = memo(function Block({ id, lines, first, number, marked }: BlockProps) {
   return Array.from({ length: number }, (_, at) => {
     const line = lines.get(first + at);
     return (
-      <div key={line?.seq ?? -at} className={`logline ${line?.type ?? ""}`}>
-        {line ? <Line line={line} /> : <span className="note">{line === null ? "gone" : "…"}</span>}
+      <div key={line?.seq ?? -at} ref={line?.seq === marked ? shown : null} className={`logline ${line?.type ?? ""}${line?.seq === marked ? " marked" : ""}`}>
+        {line ? <Line id={id} line={line} /> : <span className="note">{line === null ? "gone" : "…"}</span>}
       </div>
     );
   });
 });
+
+/** The line that the address names, in the middle of what is seen. */
+const shown = (line: HTMLElement | null) => line?.scrollIntoView({ block: "center" });
 
 function Nothing({ run, note, isFiltered }: { run: RunDetail; note: string | null; isFiltered: boolean }) {
   if (note !== null) return <Empty title={note} />;
@@ -166,15 +180,19 @@ const FOLD_CHARS = 240;
 const WORDS: Record<string, string> = { tool: "tool", error: "error", thinking: "thinks", system: "·", user: "›" };
 
 /** One line; a long one and a tool's output are folded to their beginning. */
-function Line({ line }: { line: FoundLine }) {
+function Line({ id, line }: { id: string; line: FoundLine }) {
   const [isOpen, setOpen] = useState(false);
   const folds = line.type === "tool" || line.type === "thinking";
   const flat = line.type === "tool" ? toolLine(line.text) : line.text;
   const isFolded = folds && !isOpen && flat.length > FOLD_CHARS;
   return (
     <>
-      <span className="seq">{line.seq}</span>
-      <span className="ts">{clockSeconds(line.ts)}</span>
+      <span className="ts">
+        <Link tabIndex={-1} href={`${runAt(id, "transcript")}?line=${line.seq}`} title="the address of this line, among all lines">
+          {line.seq}
+        </Link>{" "}
+        {clockSeconds(line.ts)}
+      </span>
       <span className="kind">{WORDS[line.type] ?? ""}</span>
       <span>
         <Said text={isFolded ? flat.slice(0, FOLD_CHARS) : isOpen ? line.text : flat} hits={line.hits} mono />
