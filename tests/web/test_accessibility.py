@@ -110,6 +110,7 @@ def all_else(_: Story) -> tuple[View, ...]:
         View("system", "system"),
         View("new-run", "new"),
         View("new-plan", "new?plan=1"),
+        View("peek", "cost", "a"),
         View("palette", "", "Control+k"),
         View("keys", "", "?"),
     )

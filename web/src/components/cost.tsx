@@ -1,5 +1,6 @@
 // Costs and budgets. What nobody told of is said to be so, and is never shown as 0.
 import type { BudgetState, RunRow, Usage } from "../api/types";
+import { WARN_PERCENT } from "../live/notices";
 import { cached, count, dollars, NOT_REPORTED } from "../text/amounts";
 
 /** The cost of a run's own attempts, or that of all below it when it has any. */
@@ -33,8 +34,6 @@ export function Tokens({ run }: { run: Pick<RunRow, "usage" | "subtreeUsage" | "
   if (known !== null) return <span title={cached(usage)}>{count(known)}</span>;
   return run.attempt === 0 ? <span>–</span> : <em title={NOT_REPORTED}>?</em>;
 }
-
-const WARN_PERCENT = 80;
 
 /** How full a budget is; what is not known to be used has no bar. */
 export function BudgetBar({ budget }: { budget: Pick<BudgetState, "percent" | "text" | "exhausted"> }) {

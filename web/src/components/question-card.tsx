@@ -1,5 +1,5 @@
 // A question of a worker, with its options, an answer in own words, and what happens without one.
-import { useId, useState } from "react";
+import { useEffect, useId, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { answer, type Decision } from "../api/actions";
 import { useRun } from "../api/queries";
@@ -17,7 +17,25 @@ import { Ago, Clock } from "./when";
 /** Of a question, before all else is pushed off the screen. */
 const SHOWN_CHARS = 600;
 
-export function QuestionCard({ request, isFirst, level = 3 }: { request: WorkerRequest; isFirst: boolean; level?: 2 | 3 }) {
+type CardsProps = { requests: readonly WorkerRequest[]; level?: 2 | 3; takesFocus?: boolean };
+
+/** Open questions; `takesFocus` = the first has the keyboard when they come. */
+export function Questions({ requests, level = 3, takesFocus = false }: CardsProps) {
+  const box = useRef<HTMLUListElement>(null);
+  useEffect(() => {
+    if (takesFocus) box.current?.querySelector<HTMLElement>("[data-row]")?.focus();
+  }, [takesFocus]);
+  if (requests.length === 0) return null;
+  return (
+    <ul ref={box} className="cards">
+      {requests.map((each, at) => (
+        <QuestionCard key={each.requestId} request={each} isFirst={at === 0} level={level} />
+      ))}
+    </ul>
+  );
+}
+
+function QuestionCard({ request, isFirst, level }: { request: WorkerRequest; isFirst: boolean; level: 2 | 3 }) {
   const run = useRun(request.runId).data;
   const { options } = request;
   const Title = level === 2 ? "h2" : "h3";

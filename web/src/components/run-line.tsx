@@ -5,11 +5,11 @@ import type { RunRow } from "../api/types";
 import { copy } from "./states";
 import { StateChip } from "./chip";
 import { BudgetBar, Cost } from "./cost";
-import { openPeek } from "./peek";
 import { useRow } from "./rows";
 import { runAt } from "./routes";
 import { Said } from "./said";
 import { Ago } from "./when";
+import { peeked } from "../live/notices";
 import { plain } from "../text/marks";
 
 type Props = {
@@ -26,7 +26,7 @@ export function RunLine({ run, isFirst, keys = {}, more, children }: Props) {
   const row = useRow(run.runId, isFirst, {
     Enter: () => navigate(runAt(run.runId)),
     o: () => navigate(runAt(run.runId)),
-    Space: () => openPeek(run),
+    Space: () => peeked.set(run),
     y: () => void copy(run.runId),
     ...keys,
   });

@@ -2,12 +2,12 @@
 import { Link, useLocation } from "wouter";
 import { cancel, markRead, retrySoon } from "../api/actions";
 import type { RunRow } from "../api/types";
+import { peeked } from "../live/notices";
 import { plain } from "../text/marks";
 import { countedStates, inWords } from "../text/plan-rows";
 import { isEnded } from "../text/states";
 import { StateChip } from "./chip";
 import { Cost, Tokens } from "./cost";
-import { openPeek } from "./peek";
 import { runAt } from "./routes";
 import { useRow } from "./rows";
 import { whyOf } from "./run-line";
@@ -84,7 +84,7 @@ export function RunTableRow({ refOf, index, run, level, isOpen, isChosen, byEnd,
   const row = useRow(`${run.runId}/${level}`, index === 0, {
     Enter: open,
     o: open,
-    Space: () => openPeek(run),
+    Space: () => peeked.set(run),
     v: () => onChoose(run),
     x: () => void markRead([run]),
     r: () => retrySoon([run]),

@@ -8,7 +8,7 @@ import { Act } from "../components/act";
 import { StateChip, WordChip } from "../components/chip";
 import { Cost } from "../components/cost";
 import { Heading } from "../components/heading";
-import { QuestionCard } from "../components/question-card";
+import { Questions } from "../components/question-card";
 import { RowScope, useRow } from "../components/rows";
 import { RunLine } from "../components/run-line";
 import { runAt } from "../components/routes";
@@ -112,11 +112,7 @@ function NeedsYou({
           </Act>
         )}
       </SectionHead>
-      <ul className="cards">
-        {attention.requests.map((each, at) => (
-          <QuestionCard key={each.requestId} request={each} isFirst={at === 0} />
-        ))}
-      </ul>
+      <Questions requests={attention.requests} />
       {others.length > 0 && (
         <ul className="box lines">
           {shown.map((cause, at) => (

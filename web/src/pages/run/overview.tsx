@@ -5,7 +5,7 @@ import { useArtifacts, useResultText, useRun } from "../../api/queries";
 import type { RunDetail } from "../../api/types";
 import { StateChip } from "../../components/chip";
 import { Facts, Panel, Scrolls } from "../../components/panel";
-import { QuestionCard } from "../../components/question-card";
+import { Questions } from "../../components/question-card";
 import { runAt } from "../../components/routes";
 import { RowScope } from "../../components/rows";
 import { Said } from "../../components/said";
@@ -24,11 +24,7 @@ export function OverviewTab({ run }: { run: RunDetail }) {
     <div className="two-columns">
       <div>
         <RowScope>
-          <ul className="cards">
-            {asked.map((each, at) => (
-              <QuestionCard key={each.requestId} request={each} isFirst={at === 0} level={2} />
-            ))}
-          </ul>
+          <Questions requests={asked} level={2} />
         </RowScope>
         <Contract run={run} />
         {ended && <Result run={run} />}
