@@ -99,6 +99,7 @@ def one_run(story: Story) -> tuple[View, ...]:
         View("run-changes", f"{works}/changes"),
         View("run-messages", f"{asks}/messages"),
         View("run-raw", f"{works}/raw"),
+        View("compare", f"compare?a={story.failed}&b={story.works}"),
     )
 
 

@@ -1,6 +1,6 @@
 // A question of a worker, with its options, an answer in own words, and what happens without one.
 import { useEffect, useId, useRef, useState } from "react";
-import { Link, useLocation } from "wouter";
+import { useLocation } from "wouter";
 import { answer, type Decision } from "../api/actions";
 import { useRun } from "../api/queries";
 import type { WorkerRequest } from "../api/types";
@@ -9,8 +9,10 @@ import { plain } from "../text/marks";
 import { Act, ForOperators, useWhyNot } from "./act";
 import { WordChip } from "./chip";
 import { BudgetBar, Dollars, Tokens } from "./cost";
+import { Form } from "./form";
 import { useRow } from "./rows";
 import { runAt } from "./routes";
+import { RunLink } from "./run-link";
 import { Said } from "./said";
 import { Ago, Clock } from "./when";
 
@@ -73,9 +75,7 @@ function QuestionCard({ request, isFirst, level }: { request: WorkerRequest; isF
     <li className="question" {...row} aria-label={`${isBlocker ? "blocked" : "asks"}: ${plain(request.label)}`}>
       <header>
         <WordChip word={isBlocker ? "blocked" : "asks"} />
-        <Link href={runAt(request.runId)} className="label">
-          <Said text={request.label} />
-        </Link>
+        <RunLink run={request} className="label" />
         {run && (
           <span className="note">
             {run.agentId} · <Dollars usage={run.subtreeUsage ?? run.usage} /> · <Tokens run={run} /> tokens
@@ -136,12 +136,7 @@ function QuestionCard({ request, isFirst, level }: { request: WorkerRequest; isF
         </fieldset>
       )}
       <ForOperators>
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            void send("answer");
-          }}
-        >
+        <Form onSend={() => send("answer")}>
           <input
             id={`${name}-words`}
             aria-label={`answer ${plain(request.label)}`}
@@ -150,13 +145,9 @@ function QuestionCard({ request, isFirst, level }: { request: WorkerRequest; isF
             onChange={(event) => setWords(event.target.value)}
             autoComplete="off"
           />
-          <Act type="submit" className="primary" disabled={response === null || isSending}>
-            {isSending ? "sending …" : "Answer"} <kbd>↵</kbd>
-          </Act>
-          <Act disabled={isSending} onClick={() => void send("deny")}>
-            Deny
-          </Act>
-        </form>
+          <Act type="submit" className="primary" disabled={response === null || isSending} hint="↵">{isSending ? "sending …" : "Answer"}</Act>
+          <Act disabled={isSending} onClick={() => void send("deny")}>Deny</Act>
+        </Form>
       </ForOperators>
       <p className="note">
         {whyNot ?? <Afterwards request={request} />}

@@ -1,12 +1,13 @@
 // One run in a list: state · label and agent · why · age · cost · budget · what can be done.
 import type { ReactNode } from "react";
-import { Link, useLocation } from "wouter";
+import { useLocation } from "wouter";
 import type { RunRow } from "../api/types";
 import { copy } from "./states";
 import { StateChip } from "./chip";
 import { BudgetBar, Cost } from "./cost";
 import { useRow } from "./rows";
 import { runAt } from "./routes";
+import { RunLink } from "./run-link";
 import { Said } from "./said";
 import { Ago } from "./when";
 import { peeked } from "../live/notices";
@@ -34,9 +35,7 @@ export function RunLine({ run, isFirst, keys = {}, more, children }: Props) {
     <li className={more === undefined ? "line" : "line tall"} {...row}>
       <StateChip run={run} />
       <span className="name">
-        <Link href={runAt(run.runId)} className="label" title={run.runId} tabIndex={-1}>
-          <Said text={run.label} />
-        </Link>
+        <RunLink run={run} className="label" title={run.runId} tabIndex={-1} />
         <span className="note">{run.agentId}</span>
       </span>
       <span className="why">

@@ -1,5 +1,5 @@
 // Rows of the table of runs.
-import { Link, useLocation } from "wouter";
+import { useLocation } from "wouter";
 import { cancel, markRead, retrySoon } from "../api/actions";
 import type { RunRow } from "../api/types";
 import { peeked } from "../live/notices";
@@ -11,6 +11,7 @@ import { Cost, Tokens } from "./cost";
 import { runAt } from "./routes";
 import { useRow } from "./rows";
 import { whyOf } from "./run-line";
+import { RunLink } from "./run-link";
 import { Said } from "./said";
 import { copy } from "./states";
 import { Ago, Took } from "./when";
@@ -119,9 +120,7 @@ export function RunTableRow({ refOf, index, run, level, isOpen, isChosen, byEnd,
         ) : (
           <span className="twist" />
         )}
-        <Link href={runAt(run.runId)} className="label" title={run.runId} tabIndex={-1}>
-          <Said text={run.label} />
-        </Link>
+        <RunLink run={run} className="label" title={run.runId} tabIndex={-1} />
         {run.below !== null && run.below.runs > 0 && (
           <span className="note">
             {run.below.runs}

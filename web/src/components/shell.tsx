@@ -14,6 +14,7 @@ import { openDialog } from "./dialogs";
 import { HEADING_ID } from "./heading";
 import { LinkDot, LostBar } from "./link-state";
 import { PAGES } from "./routes";
+import { ShapeMark } from "./shape";
 import { useTabTitle } from "./title";
 import { Took } from "./when";
 
@@ -78,9 +79,7 @@ export function Shell({ children }: { children: ReactNode }) {
               notify me of questions, a plan’s first failure, a budget at {WARN_PERCENT} %
             </label>
           )}
-          <button type="button" className="plain" onClick={() => openDialog("keys")}>
-            keys <kbd>?</kbd>
-          </button>
+          <button type="button" className="plain" onClick={() => openDialog("keys")}>keys <kbd>?</kbd></button>
         </footer>
       </nav>
       <div className="column">
@@ -99,14 +98,12 @@ export function Shell({ children }: { children: ReactNode }) {
             Find a run, go to a page <kbd>Ctrl K</kbd>
           </button>
           {asked.length > 0 && path !== "/" && (
-            <button type="button" className="plain need" title="answer it here (a)" onClick={answerHere}>
-              {counted(asked.length, "question")}
+            <button type="button" className="plain need" title="answer it here (a)" aria-label={counted(asked.length, "question")} onClick={answerHere}>
+              <ShapeMark shape="bubble" /> {asked.length} <span>{asked.length === 1 ? "question" : "questions"}</span>
             </button>
           )}
           <ForOperators>
-            <Link href="/new" className="button new">
-              New run <kbd>c</kbd>
-            </Link>
+            <Link href="/new" className="button new">New run <kbd>c</kbd></Link>
           </ForOperators>
           <LinkDot />
           <button
@@ -139,9 +136,7 @@ export function Shell({ children }: { children: ReactNode }) {
         {PAGES.filter((page) => ON_PHONES.includes(page.name)).map((page) => (
           <span key={page.path}>{place(page.name, page.path)}</span>
         ))}
-        <button type="button" aria-expanded={isMenuOpen} onClick={() => setMenuOpen(!isMenuOpen)}>
-          More
-        </button>
+        <button type="button" aria-expanded={isMenuOpen} onClick={() => setMenuOpen(!isMenuOpen)}>More</button>
       </nav>
     </div>
   );

@@ -48,9 +48,7 @@ export function Command({ text }: { text: string }) {
 
 export function CopyButton({ text, word = "Copy" }: { text: string; word?: string }) {
   return (
-    <button type="button" className="plain" onClick={() => void copy(text)}>
-      {word}
-    </button>
+    <button type="button" className="plain" onClick={() => void copy(text)}>{word}</button>
   );
 }
 
@@ -85,9 +83,7 @@ export function Trouble({ error, again }: { error: Error; again?: () => void }) 
       {problem?.code === "unreachable" && <span>Workers go on without it. This part comes when it is back.</span>}
       {problem?.hint && <span>{problem.hint}</span>}
       {again && (
-        <button type="button" onClick={again}>
-          Try again
-        </button>
+        <button type="button" onClick={again}>Try again</button>
       )}
     </div>
   );

@@ -4,6 +4,7 @@ import { useAgents, useSuggestions, useTrackRecords } from "../api/queries";
 import type { ConfiguredAgent, Rate, TrackRecords } from "../api/types";
 import { WordChip } from "../components/chip";
 import { Usd } from "../components/cost";
+import { Choice } from "../components/form";
 import { Heading } from "../components/heading";
 import { Panel, Table } from "../components/panel";
 import { Said } from "../components/said";
@@ -27,13 +28,7 @@ export default function AgentsPage() {
           <span className="visually-hidden">what is to be done</span>
           <input value={hint} placeholder="what is to be done: who fits, and why" onChange={(event) => setHint(event.target.value)} />
         </label>
-        <select aria-label="how far back" value={days} onChange={(event) => put("days", event.target.value)}>
-          {[1, 7, 30].map((each) => (
-            <option key={each} value={each}>
-              {counted(each, "day")}
-            </option>
-          ))}
-        </select>
+        <Choice name="how far back" value={days} options={[1, 7, 30].map((each) => [each, counted(each, "day")])} onChoose={(next) => put("days", next)} />
       </div>
       {hint.trim() !== "" && <Suggested hint={hint.trim()} />}
       <Answered query={agents}>{(found) => <AgentTable agents={found.agents} records={records.data} />}</Answered>

@@ -7,6 +7,7 @@ import { get } from "../api/client";
 import type { RunPage, RunRow, RunsQuery } from "../api/types";
 import { Act } from "../components/act";
 import { BulkBar } from "../components/bulk-bar";
+import { Choice } from "../components/form";
 import { Heading } from "../components/heading";
 import { MoreRow, PlanRow } from "../components/plan-row";
 import { RowScope } from "../components/rows";
@@ -114,22 +115,14 @@ export default function RunsPage() {
           />
         </label>
         <TimeRange range={range} onRange={(next) => put("time", next)} />
-        <select aria-label="sorted by" value={sort} onChange={(event) => put("sort", event.target.value === "newest" ? "" : event.target.value)}>
-          {Object.entries(SORTS).map(([name, words]) => (
-            <option key={name} value={name}>
-              {words}
-            </option>
-          ))}
-        </select>
+        <Choice name="sorted by" value={sort} options={Object.entries(SORTS)} onChoose={(next) => put("sort", next === "newest" ? "" : next)} />
         <label className="check button">
           <input type="checkbox" checked={!isFlat} onChange={() => (filter === "" ? put("flat", isFlat ? "" : "1") : put("roots", isFlat ? "1" : ""))} /> roots only
         </label>
         <label className="check button">
           <input type="checkbox" checked={hidesEnded} onChange={() => put("hide", hidesEnded ? "" : "1")} /> hide ended <kbd>h</kbd>
         </label>
-        <Act disabled={rows.length === 0} onClick={() => void chooseAll()}>
-          Choose all <kbd>V</kbd>
-        </Act>
+        <Act disabled={rows.length === 0} onClick={() => void chooseAll()} hint="V">Choose all</Act>
       </div>
       {chosen.size > 0 && (
         <BulkBar runs={[...chosen.values()]} note={chosen.size === CHOSEN_MAX ? "More may fit: so many can be chosen at once." : ""} onClear={() => setChosen(new Map())} />
@@ -258,9 +251,7 @@ function NothingFits({ filter, hidden, clear }: { filter: string; hidden: number
       <p>
         {everything === null ? "" : `${everything.toLocaleString("en")} runs without the filter`}
         {hidden > 0 && `; ${hidden} more are archived`}.{" "}
-        <button type="button" onClick={clear}>
-          Clear the filter
-        </button>
+        <button type="button" onClick={clear}>Clear the filter</button>
       </p>
     </Empty>
   );

@@ -81,13 +81,7 @@ function Diff({ id }: { id: string }) {
         const lines = found.text.split("\n");
         return (
           <>
-            <div className="diff" tabIndex={0} role="group" aria-label="diff">
-              {lines.slice(0, LINES_SHOWN).map((line, at) => (
-                <div key={at} className={kindOf(line)}>
-                  <Said text={line === "" ? " " : line} mono />
-                </div>
-              ))}
-            </div>
+            <Lines lines={lines.map((text) => ({ sign: "", text }))} />
             {(found.isCut || lines.length > LINES_SHOWN) && (
               <p className="note body">
                 {Math.min(lines.length, LINES_SHOWN).toLocaleString("en")} of {lines.length.toLocaleString("en")} lines
@@ -98,6 +92,19 @@ function Diff({ id }: { id: string }) {
         );
       }}
     </Answered>
+  );
+}
+
+/** Lines of a diff, each with its sign before it or in it. */
+export function Lines({ lines }: { lines: readonly { sign: string; text: string }[] }) {
+  return (
+    <div className="diff" tabIndex={0} role="group" aria-label="diff">
+      {lines.slice(0, LINES_SHOWN).map(({ sign, text }, at) => (
+        <div key={at} className={kindOf(sign === "" ? text : sign)}>
+          <Said text={sign + text || " "} mono />
+        </div>
+      ))}
+    </div>
   );
 }
 

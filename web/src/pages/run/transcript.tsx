@@ -6,6 +6,7 @@ import { Link } from "wouter";
 import { answer, send } from "../../api/actions";
 import type { RunDetail } from "../../api/types";
 import { Act, ForOperators, useWhyNot } from "../../components/act";
+import { Choice, Form } from "../../components/form";
 import { runAt } from "../../components/routes";
 import { Said } from "../../components/said";
 import { Spacer } from "../../components/spacer";
@@ -87,30 +88,14 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
           <input ref={search} value={grep} onChange={(event) => searched(event.target.value)} placeholder="a regular expression" />
           <span className="note">{found.isLoaded && counted(found.total, "line")}</span>
         </label>
-        <select aria-label="types of lines" value={type} onChange={(event) => put("type", event.target.value)}>
-          <option value="">all types</option>
-          {TYPES.map((each) => (
-            <option key={each}>{each}</option>
-          ))}
-        </select>
-        <select aria-label="attempt" value={attempt} onChange={(event) => put("attempt", event.target.value)}>
-          <option value="">all attempts</option>
-          {run.attempts.map((each) => (
-            <option key={each.number} value={each.number}>
-              attempt {each.number}
-            </option>
-          ))}
-        </select>
+        <Choice name="types of lines" value={type} options={[["", "all types"], ...TYPES.map((each) => [each, each] as const)]} onChoose={(next) => put("type", next)} />
+        <Choice name="attempt" value={attempt} options={[["", "all attempts"], ...run.attempts.map(({ number }) => [number, `attempt ${number}`] as const)]} onChoose={(next) => put("attempt", next)} />
         <label className="check button">
           <input type="checkbox" checked={follows} onChange={(event) => setFollows(event.target.checked)} />
           follow <kbd>f</kbd>
         </label>
-        <button type="button" onClick={() => void copy(wholeText(run.runId, filter))}>
-          Copy
-        </button>
-        <button type="button" onClick={() => void download(`${run.runId}.log`, wholeText(run.runId, filter))}>
-          Download
-        </button>
+        <button type="button" onClick={() => void copy(wholeText(run.runId, filter))}>Copy</button>
+        <button type="button" onClick={() => void download(`${run.runId}.log`, wholeText(run.runId, filter))}>Download</button>
       </div>
       {found.error !== null && <Trouble error={found.error} />}
       <div className="box lines-box">
@@ -127,9 +112,7 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
           <Spacer height={blocks.getTotalSize() - (shown.at(-1)?.end ?? 0)} />
         </div>
         {!follows && below > 0 && (
-          <button type="button" className="below" onClick={() => setFollows(true)}>
-            {counted(below, "line")} below <kbd>f</kbd>
-          </button>
+          <button type="button" className="below" onClick={() => setFollows(true)}>{counted(below, "line")} below <kbd>f</kbd></button>
         )}
         <ForOperators>
           {(run.pendingRequestCount > 0 || can(run, "resume") || (can(run, "steer") && !isEnded(run))) && <Attach run={run} />}
@@ -227,17 +210,9 @@ function Attach({ run }: { run: RunDetail }) {
     if (isTaken) clear();
   };
   return (
-    <form
-      className="attach"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void submit();
-      }}
-    >
+    <Form className="attach" onSend={submit}>
       <input aria-label={what} placeholder={what} value={words} onChange={(event) => setWords(event.target.value)} autoComplete="off" />
-      <Act type="submit" className="primary" disabled={isSending || words.trim() === ""}>
-        Send <kbd>↵</kbd>
-      </Act>
-    </form>
+      <Act type="submit" className="primary" disabled={isSending || words.trim() === ""} hint="↵">Send</Act>
+    </Form>
   );
 }
