@@ -1,7 +1,7 @@
 // What the worker said and did: virtual, followed live, searched by the daemon. Below it a line to
 // write into the session.
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useEffect, useRef, useState } from "react";
+import { memo, useCallback, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { answer, send } from "../../api/actions";
 import type { RunDetail } from "../../api/types";
@@ -43,6 +43,8 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
   };
   const search = useRef<HTMLInputElement>(null);
   const box = useRef<HTMLDivElement>(null);
+  // The line that was brought in sight, once: whoever scrolls away and back is not moved.
+  const isThere = useRef(0);
   useKeys({ "/": () => search.current?.focus(), f: () => setFollows((before) => !before) });
 
   const blocks = useVirtualizer({
@@ -51,7 +53,7 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
     estimateSize: (block) => linesIn(block, found.total) * LINE_PX,
     overscan: 1,
   });
-  useEffect(() => blocks.measure(), [asked, type, attempt, blocks]);
+  useEffect(() => (blocks.measure(), void (isThere.current = 0)), [asked, type, attempt, blocks]);
   const shown = blocks.getVirtualItems();
   useEffect(() => {
     // Its end comes by itself; what is there before it is scrolled to, nobody asked for.
@@ -65,8 +67,10 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
   useEffect(() => {
     if (follows && found.total > 0) blocks.scrollToIndex(Math.ceil(found.total / BLOCK) - 1, { align: "end" });
   }, [follows, found.total, blocks]);
+  const marked = useCallback((it: HTMLElement | null) => (it === null || isThere.current === line ? undefined : ((isThere.current = line), it.scrollIntoView({ block: "center" }))), [line]);
   useEffect(() => {
-    if (line > 0 && found.isLoaded) void placeOf(run.runId, filter, line).then((at) => blocks.scrollToIndex(Math.floor(at / BLOCK), { align: "start" }));
+    if (line > 0) setFollows(false);
+    if (line > 0 && isThere.current !== line && found.isLoaded) void placeOf(run.runId, filter, line).then((at) => blocks.scrollToIndex(Math.floor(at / BLOCK), { align: "start" }));
     // When it is asked for, and not with each line that comes.
     // eslint-disable-next-line
   }, [line, found.isLoaded]);
@@ -106,7 +110,7 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
           <Spacer height={shown[0]?.start ?? 0} />
           {shown.map(({ key, index }) => (
             <div key={key} ref={blocks.measureElement} data-index={index}>
-              <Block id={run.runId} lines={found.lines} first={index * BLOCK} number={linesIn(index, found.total)} marked={line} />
+              <Block id={run.runId} lines={found.lines} first={index * BLOCK} number={linesIn(index, found.total)} line={line} marked={marked} />
             </div>
           ))}
           <Spacer height={blocks.getTotalSize() - (shown.at(-1)?.end ?? 0)} />
@@ -137,21 +141,18 @@ function useSettled<T>(value: T, wait: number): T {
   return settled;
 }
 
-type BlockProps = { id: string; lines: Transcript["lines"]; first: number; number: number; marked: number };
+type BlockProps = { id: string; lines: Transcript["lines"]; first: number; number: number; line: number; marked: (it: HTMLElement | null) => void };
 
-const Block = memo(function Block({ id, lines, first, number, marked }: BlockProps) {
+const Block = memo(function Block({ id, lines, first, number, line: wanted, marked }: BlockProps) {
   return Array.from({ length: number }, (_, at) => {
     const line = lines.get(first + at);
     return (
-      <div key={line?.seq ?? -at} ref={line?.seq === marked ? shown : null} className={`logline ${line?.type ?? ""}${line?.seq === marked ? " marked" : ""}`}>
+      <div key={line?.seq ?? -at} ref={line?.seq === wanted ? marked : null} className={`logline ${line?.type ?? ""}${line?.seq === wanted ? " marked" : ""}`}>
         {line ? <Line id={id} line={line} /> : <span className="note">{line === null ? "gone" : "…"}</span>}
       </div>
     );
   });
 });
-
-/** The line that the address names, in the middle of what is seen. */
-const shown = (line: HTMLElement | null) => line?.scrollIntoView({ block: "center" });
 
 function Nothing({ run, note, isFiltered }: { run: RunDetail; note: string | null; isFiltered: boolean }) {
   if (note !== null) return <Empty title={note} />;
