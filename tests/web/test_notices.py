@@ -77,7 +77,10 @@ def test_one_tab_tells_of_it_and_none_while_somebody_looks(
     other = page.context.new_page()
     other.add_init_script(RECORDED)
     other.goto(page.url)
-    expect(other.get_by_role("checkbox", name="notify me")).to_be_visible()
+    switch = other.get_by_role("checkbox", name="notify me")
+    switch.uncheck()
+    expect(page.get_by_role("checkbox", name="notify me")).not_to_be_checked()
+    switch.check()
     home.post("/v1/requests", {"runId": run, "question": "which?"})
     for each in (page, other):
         expect(each.get_by_role("heading", name="which?")).to_be_visible()

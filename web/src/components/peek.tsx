@@ -57,16 +57,7 @@ function Whole({ id, close }: { id: string; close: () => void }) {
         ]}
       />
       <footer>
-        <button
-          type="button"
-          className="primary"
-          onClick={() => {
-            close();
-            navigate(runAt(run.runId));
-          }}
-        >
-          Open
-        </button>
+        <button type="button" className="primary" onClick={() => (close(), navigate(runAt(run.runId)))}>Open</button>
         <CopyButton text={run.runId} word="Copy id" />
       </footer>
     </>

@@ -38,6 +38,8 @@ function apply(): void {
 }
 
 preferences.subscribe(apply);
+// What another tab was told holds here, too.
+addEventListener("storage", () => preferences.set(remembered()));
 apply();
 
 /** From what is seen now to the other one. */
