@@ -99,6 +99,7 @@ def one_run(story: Story) -> tuple[View, ...]:
         View("run-changes", f"{works}/changes"),
         View("run-messages", f"{asks}/messages"),
         View("run-raw", f"{works}/raw"),
+        View("compare", f"compare?a={story.failed}&b={story.works}"),
     )
 
 
@@ -110,6 +111,7 @@ def all_else(_: Story) -> tuple[View, ...]:
         View("system", "system"),
         View("new-run", "new"),
         View("new-plan", "new?plan=1"),
+        View("peek", "cost", "a"),
         View("palette", "", "Control+k"),
         View("keys", "", "?"),
     )

@@ -36,6 +36,7 @@ BUTTONS: Final = {
     "primary": "main button.primary",
     "danger": "main button.danger",
     "plain": "header.bar button.plain",
+    "asks": "header.bar button.need",
     "link": "header.bar .button",
     "other": ".actions button:not([class])",
 }

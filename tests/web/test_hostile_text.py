@@ -93,6 +93,7 @@ def test_hostile_text_is_text_in_every_place_it_can_come_from(
     page.wait_for_selector(".shell")
     runs = [f"runs/{said.ended}{tab}" for tab in TABS]
     runs += [f"runs/{said.asks}{tab}" for tab in OF_A_QUESTION]
+    runs += [f"compare?a={said.ended}&b={said.asks}"]
     for place in (*LISTS, *runs):
         page.goto(f"{_origin(page)}/ui/{place}")
         expect(
@@ -186,7 +187,9 @@ def test_only_web_addresses_of_a_transcript_are_links(home: LiveHome, browsers: 
     log = page.get_by_role("log")
     expect(log.get_by_text("<b>bold</b>").last).to_be_visible()
     expect(log.locator(".mark", has_text="U+202E").last).to_be_visible()
-    assert set(log.get_by_role("link").all_inner_texts()) == {"https://example.org/x"}
+    assert set(log.locator(".said").get_by_role("link").all_inner_texts()) == {
+        "https://example.org/x"
+    }
 
 
 @pytest.mark.requirement("web:hostile-text")

@@ -36,6 +36,29 @@ def test_a_question_is_found_from_any_page_and_answered_with_four_keys(
 
 
 @pytest.mark.requirement("web:keyboard")
+def test_a_question_is_answered_without_leaving_the_page(
+    home: LiveHome, browsers: Browsers
+) -> None:
+    run = home.spawn("sleep 600", label="asks-me")
+    home.until_phase(run, "running")
+    page = browsers.at_the_page()
+    page.goto(f"{page.url}cost")
+    expect(page.get_by_role("heading", name="Cost", level=1)).to_be_visible()
+    body = {"runId": run, "question": QUESTION, "options": ["Drop it", "Keep it"]}
+    asked = home.post("/v1/requests", body)
+    expect(page.get_by_role("button", name="1 question")).to_be_visible()
+    page.keyboard.press("a")
+    dialog = page.get_by_role("dialog", name="asks-me")
+    expect(dialog.get_by_role("listitem", name="asks: asks-me")).to_be_focused()
+    for key in ("2", "Enter"):
+        page.keyboard.press(key)
+    expect(dialog.get_by_role("heading", name=QUESTION)).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("heading", name="Cost", level=1)).to_be_visible()
+    assert home.get(f"/v1/requests/{asked['requestId']}")["answer"] == "Keep it"
+
+
+@pytest.mark.requirement("web:keyboard")
 def test_enter_sends_nothing_while_no_option_is_chosen(home: LiveHome, browsers: Browsers) -> None:
     run = home.spawn("sleep 600")
     home.until_phase(run, "running")

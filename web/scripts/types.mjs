@@ -23,7 +23,7 @@ const program = [
 
 const found = execFileSync(python, ["-c", program], { maxBuffer: 64 * 1024 * 1024 });
 const text = `// Written by \`npm run types\` from the daemon's OpenAPI document.\n${astToString(
-  await openapiTS(JSON.parse(found.toString())),
+  await openapiTS(JSON.parse(found.toString()), { rootTypes: true, rootTypesNoSchemaPrefix: true }),
 )}`;
 
 writeFileSync(file, text);

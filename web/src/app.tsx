@@ -21,6 +21,7 @@ const SchedulesPage = lazy(() => import("./pages/schedules"));
 const SessionsPage = lazy(() => import("./pages/sessions"));
 const SessionPage = lazy(() => import("./pages/session"));
 const InboxPage = lazy(() => import("./pages/inbox"));
+const ComparePage = lazy(() => import("./pages/compare"));
 const AgentsPage = lazy(() => import("./pages/agents"));
 const CostPage = lazy(() => import("./pages/cost"));
 const AlertsPage = lazy(() => import("./pages/alerts"));
@@ -51,6 +52,7 @@ export function App({ problem }: { problem: Problem | null }) {
             <Route path="/sessions" component={SessionsPage} />
             <Route path="/sessions/:key">{({ key }) => <SessionPage key={key} session={key} />}</Route>
             <Route path="/inbox" component={InboxPage} />
+            <Route path="/compare" component={ComparePage} />
             <Route path="/agents" component={AgentsPage} />
             <Route path="/cost" component={CostPage} />
             <Route path="/alerts" component={AlertsPage} />

@@ -7,30 +7,22 @@ import { ACTIVE_PHASES, WAITING_PHASES } from "../text/states";
 
 type Found<T> = UseQueryResult<T, Error>;
 
+function useAsked<T>(about: "list" | "still", path: string, query: Query, enabled: boolean): Found<T> {
+  const queryFn = ({ signal }: { signal: AbortSignal }) => get<T>(path, query, signal);
+  return useQuery({ queryKey: [about, path, query], queryFn, placeholderData: keepPreviousData, enabled });
+}
+
 function useList<T, Q extends Query = Query>(path: string, query: Q = {} as Q, enabled = true): Found<T> {
-  return useQuery({
-    queryKey: ["list", path, query],
-    queryFn: ({ signal }) => get<T>(path, query, signal),
-    placeholderData: keepPreviousData,
-    enabled,
-  });
+  return useAsked("list", path, query, enabled);
 }
 
 function useRunPart<T>(id: string, part: string, query: Query = {}): Found<T> {
-  return useQuery({
-    queryKey: ["run", id, part, query],
-    queryFn: ({ signal }) => get<T>(runPath(id, part), query, signal),
-  });
+  return useQuery({ queryKey: ["run", id, part, query], queryFn: ({ signal }) => get<T>(runPath(id, part), query, signal) });
 }
 
 /** What no run changes; asked once, and after a reconnect. */
 function useStill<T, Q extends Query = Query>(path: string, query: Q = {} as Q, enabled = true): Found<T> {
-  return useQuery({
-    queryKey: ["still", path, query],
-    queryFn: ({ signal }) => get<T>(path, query, signal),
-    placeholderData: keepPreviousData,
-    enabled,
-  });
+  return useAsked("still", path, query, enabled);
 }
 
 /** The most rows that the home page asks for in each of its parts. */
@@ -71,8 +63,7 @@ export const useInbox = (all: boolean) => useList<api.Inbox, api.InboxQuery>("/v
 export const useTrackRecords = (by: string, days: number) =>
   useList<api.TrackRecords, api.StatsQuery>("/v1/agents/stats", { by, days });
 
-export const useSeries = (by: string, days: number) =>
-  useList<api.Series, api.SeriesQuery>("/v1/stats/series", { by, bucket: "day", days });
+export const useSeries = (query: api.SeriesQuery) => useList<api.Series, api.SeriesQuery>("/v1/stats/series", query);
 
 export const useRun = (id: string) => useRunPart<api.RunDetail>(id, "");
 export const useRunStatus = (id: string) => useRunPart<api.RunStatus>(id, "status");
@@ -80,6 +71,8 @@ export const useArtifacts = (id: string) => useRunPart<api.ArtifactPage>(id, "ar
 export const useDiff = (id: string) => useRunPart<api.WorktreeDiff>(id, "diff");
 export const useWhy = (id: string) => useRunPart<api.Why>(id, "why");
 export const useTimeline = (id: string) => useRunPart<api.Timeline>(id, "timeline", { limit: 1000 });
+/** The newest lines of its tools. */
+export const useToolLines = (id: string) => useRunPart<api.LogPage>(id, "log", { type: "tool", tail: 1_000 } satisfies api.LogQuery);
 // A tree changes with every run below it, so it is asked again whenever any run changes.
 export const useTree = (id: string) => useList<api.RunNode>(runPath(id, "tree"));
 

@@ -14,12 +14,14 @@ export function ForOperators({ children, instead = null }: { children: ReactNode
   return useStore(role) === "viewer" ? instead : children;
 }
 
-/** A button that changes something. */
-export function Act({ disabled = false, title, ...others }: ComponentProps<"button">) {
+/** A button that changes something; `hint` = the key that does the same. */
+export function Act({ disabled = false, title, hint, children, ...others }: ComponentProps<"button"> & { hint?: string }) {
   const whyNot = useWhyNot();
   return (
     <ForOperators>
-      <button type="button" {...others} disabled={disabled || whyNot !== null} title={whyNot ?? title} />
+      <button type="button" {...others} disabled={disabled || whyNot !== null} title={whyNot ?? title}>
+        {children} {hint && <kbd>{hint}</kbd>}
+      </button>
     </ForOperators>
   );
 }

@@ -15,6 +15,7 @@ const NAMES: Record<Kind, string> = {
   bad: "failed",
 };
 const LEAST_PERCENT = 0.15;
+const LEAST_IN_CELL = 0.6;
 
 /** Patterns of bars; drawn once, and not hidden by `display: none`, or they would not paint. */
 export function Patterns() {
@@ -85,6 +86,15 @@ export function Bars({ lanes, from, to, label }: { lanes: readonly Lane[]; from:
         ))}
       </ul>
     </div>
+  );
+}
+
+/** A bar in a cell of a table, from one part of its width to another. */
+export function BarCell({ from, to, kind }: { from: number; to: number; kind: Kind }) {
+  return (
+    <svg className="barcell" width="100%" height="14" aria-hidden="true">
+      <rect className={`seg ${kind}`} x={`${Math.min(from * 100, 100 - LEAST_IN_CELL)}%`} width={`${Math.max((to - from) * 100, LEAST_IN_CELL)}%`} y="1" height="12" rx="2" />
+    </svg>
   );
 }
 

@@ -1,9 +1,11 @@
 // What can be done with all chosen runs at once, and why not.
 import { useState } from "react";
+import { Link } from "wouter";
 import { cancelAll, markRead, retrySoon } from "../api/actions";
 import type { RunRow } from "../api/types";
 import { isEnded } from "../text/states";
 import { Act, useWhyNot } from "./act";
+import { compareAt } from "./routes";
 
 /** From so many on, a cancel or a retry wants the number typed. */
 const MANY = 10;
@@ -25,6 +27,9 @@ export function BulkBar({ runs, note, onClear }: { runs: readonly RunRow[]; note
       <Act disabled={ended.length === 0} onClick={done(() => markRead(ended))}>
         Mark {ended.length > 0 && ended.length} as read
       </Act>
+      {runs.length === 2 && (
+        <Link href={compareAt(runs[0]?.runId ?? "", runs[1]?.runId ?? "")} className="button">Compare</Link>
+      )}
       <Act className="danger" disabled={!isSure(active)} onClick={done(() => cancelAll(active))}>
         Cancel {active.length > 0 && active.length}
       </Act>

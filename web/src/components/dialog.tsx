@@ -22,7 +22,7 @@ export function Dialog({ title, onClose, children, className = "", hideTitle = f
         if (event.target === box.current) onClose();
       }}
     >
-      <div className="dialog-body">
+      <section className="dialog-body">
         {!hideTitle && (
           <header>
             <h2>{title}</h2>
@@ -32,7 +32,7 @@ export function Dialog({ title, onClose, children, className = "", hideTitle = f
           </header>
         )}
         {children}
-      </div>
+      </section>
     </dialog>
   );
 }

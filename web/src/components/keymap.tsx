@@ -11,6 +11,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
       ["?", "these keys"],
       ["c", "new run"],
       ["q", "next that needs you"],
+      ["a", "answer a question, on this page"],
       ["u", "back"],
       ["z", "undo, or stop what is about to be done"],
       ["T", "absolute times"],

@@ -7,6 +7,7 @@ import { useDraft } from "../live/drafts";
 import { counted } from "../text/amounts";
 import { DEFAULT_AGENT } from "../text/new-run";
 import { Act } from "./act";
+import { Form } from "./form";
 import { Panel } from "./panel";
 import { planAt, runAt } from "./routes";
 import { Refused, WouldStart } from "./would-start";
@@ -41,13 +42,7 @@ export function NewPlanForm({ directory }: { directory: string }) {
     }
   };
   return (
-    <form
-      className="new-run"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void submit();
-      }}
-    >
+    <Form className="new-run" onSend={submit}>
       <Panel title="Plan" note="as in a plan file: name, budget, specs (or runs)">
         <div className="fields">
           <div className="field whole">
@@ -80,7 +75,7 @@ export function NewPlanForm({ directory }: { directory: string }) {
       <Act type="submit" className="primary" disabled={text.trim() === ""}>
         {planned !== null ? `Start ${counted(planned.runs.length, "run")}` : "Show what would start"}
       </Act>
-    </form>
+    </Form>
   );
 }
 

@@ -5,9 +5,10 @@ import { post } from "../api/client";
 import { useAgents } from "../api/queries";
 import type { ConfiguredAgent, DryRun, SpawnReceipt } from "../api/types";
 import { useDraft } from "../live/drafts";
-import { CHECKS, DEFAULT_AGENT, drafted, formOf, type Check, type Draft, type Form } from "../text/new-run";
+import { CHECKS, DEFAULT_AGENT, drafted, formOf, type Check, type Draft, type Form as Filled } from "../text/new-run";
 import { textOf, type Field } from "../text/spec-schema";
 import { Act, useWhyNot } from "./act";
+import { Choice, Form } from "./form";
 import { Panel } from "./panel";
 import { runAt } from "./routes";
 import { Refused, WouldStart } from "./would-start";
@@ -28,12 +29,12 @@ export function NewRunForm({ fields, given, name }: Props) {
   const [isSending, setSending] = useState(false);
   const [, navigate] = useLocation();
   const whyNot = useWhyNot();
-  const form = kept === "" ? formOf(given) : (JSON.parse(kept) as Form);
+  const form = kept === "" ? formOf(given) : (JSON.parse(kept) as Filled);
   const { texts, checks } = form;
   const agents = useAgents(texts["cwd"]?.startsWith("/") ? texts["cwd"] : "").data?.agents ?? [];
   const draft = drafted(fields, form);
   const found = useDryRun(draft);
-  const change = (next: Partial<Form>) => {
+  const change = (next: Partial<Filled>) => {
     setProblem(null);
     keep(JSON.stringify({ ...form, ...next }));
   };
@@ -58,13 +59,7 @@ export function NewRunForm({ fields, given, name }: Props) {
   const others = fields.filter((each) => !(each.name in FIRST));
   const sections = [...new Set(others.map((each) => each.section))];
   return (
-    <form
-      className="new-run"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void start();
-      }}
-    >
+    <Form className="new-run" onSend={start}>
       <Panel title="What to do">
         <div className="fields">{first.map(shown)}</div>
       </Panel>
@@ -93,12 +88,10 @@ export function NewRunForm({ fields, given, name }: Props) {
         </Act>
         <span className="note">{whyNot ?? ("error" in draft ? draft.error : "")}</span>
         {kept !== "" && (
-          <button type="button" onClick={forget}>
-            Clear
-          </button>
+          <button type="button" onClick={forget}>Clear</button>
         )}
       </div>
-    </form>
+    </Form>
   );
 }
 
@@ -136,25 +129,15 @@ function Checks({ checks, onChange }: { checks: readonly Check[]; onChange: (nex
     <div className="body">
       {checks.map((each, at) => (
         <div key={at} className="filters" role="group" aria-label={`check ${at + 1}`}>
-          <select aria-label="kind" value={each.kind} onChange={(event) => put(at, { kind: event.target.value as Check["kind"] })}>
-            {Object.entries(CHECKS).map(([kind, words]) => (
-              <option key={kind} value={kind}>
-                {words}
-              </option>
-            ))}
-          </select>
+          <Choice name="kind" value={each.kind} options={Object.entries(CHECKS)} onChoose={(kind) => put(at, { kind: kind as Check["kind"] })} />
           <input aria-label={each.kind === "command" ? "command" : "file"} className="mono" value={each.text} onChange={(event) => put(at, { text: event.target.value })} />
           {each.kind === "regex" && (
             <input aria-label="regular expression" className="mono" value={each.pattern} onChange={(event) => put(at, { pattern: event.target.value })} />
           )}
-          <button type="button" onClick={() => onChange(checks.filter((_, place) => place !== at))}>
-            Remove
-          </button>
+          <button type="button" onClick={() => onChange(checks.filter((_, place) => place !== at))}>Remove</button>
         </div>
       ))}
-      <button type="button" onClick={() => onChange([...checks, { kind: "file", text: "", pattern: "" }])}>
-        Add a check
-      </button>
+      <button type="button" onClick={() => onChange([...checks, { kind: "file", text: "", pattern: "" }])}>Add a check</button>
     </div>
   );
 }

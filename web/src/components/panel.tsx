@@ -25,11 +25,37 @@ export function Scrolls({ name, children }: { name: string; children: ReactNode 
   );
 }
 
-/** A table that scrolls within itself where it is too wide. */
-export function TableBox({ name, children }: { name: string; children: ReactNode }) {
+type TableProps = { name: string; columns?: readonly string[]; numbers?: readonly number[]; rows: readonly (readonly ReactNode[])[] };
+
+/** A table that scrolls within itself where it is too wide; `numbers` are the places of columns of numbers. */
+export function Table({ name, columns = [], numbers = [], rows }: TableProps) {
+  const classOf = (at: number) => (numbers.includes(at) ? "num" : undefined);
   return (
     <div className="table-box" tabIndex={0} role="group" aria-label={name}>
-      <table>{children}</table>
+      <table>
+        {columns.length > 0 && (
+          <thead>
+            <tr>
+              {columns.map((each, at) => (
+                <th key={each} scope="col" className={classOf(at)}>
+                  {each}
+                </th>
+              ))}
+            </tr>
+          </thead>
+        )}
+        <tbody>
+          {rows.map((cells, row) => (
+            <tr key={row}>
+              {cells.map((cell, at) => (
+                <td key={at} className={classOf(at)}>
+                  {cell}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
     </div>
   );
 }

@@ -1,30 +1,41 @@
-// All of a row, where the row shows a part: the whole why, ids, absolute times.
+// All of a row, where the row shows a part: the whole why, ids, absolute times;
+// and what its worker asks, to be answered from any page.
 import { useLocation } from "wouter";
-import type { RunRow } from "../api/types";
-import { Store, useStore } from "../live/store";
+import { useRun } from "../api/queries";
+import { peeked } from "../live/notices";
+import { useStore } from "../live/store";
 import { absolute, ms } from "../text/times";
 import { StateChip } from "./chip";
 import { Cost, Tokens } from "./cost";
 import { Dialog } from "./dialog";
 import { Facts } from "./panel";
+import { Questions } from "./question-card";
 import { runAt } from "./routes";
 import { Said } from "./said";
-import { CopyButton } from "./states";
+import { Answered, CopyButton } from "./states";
 import { plain } from "../text/marks";
-
-const peeked = new Store<RunRow | null>(null);
-
-export function openPeek(run: RunRow): void {
-  peeked.set(run);
-}
 
 export function Peek() {
   const run = useStore(peeked);
+  const close = () => peeked.set(null);
+  return (
+    run && (
+      <Dialog title={plain(run.label)} onClose={close} className="peek">
+        <Whole id={run.runId} close={close} />
+      </Dialog>
+    )
+  );
+}
+
+function Whole({ id, close }: { id: string; close: () => void }) {
+  const query = useRun(id);
+  const run = query.data;
   const [, navigate] = useLocation();
-  if (run === null) return null;
+  if (run === undefined) return <Answered query={query}>{() => null}</Answered>;
   const at = (time: string | null) => (time === null ? null : absolute(ms(time) ?? 0));
   return (
-    <Dialog title={plain(run.label)} onClose={() => peeked.set(null)} className="peek">
+    <>
+      <Questions requests={run.requests.filter((each) => each.status === "pending")} takesFocus />
       <p>
         <StateChip run={run} /> <Said text={run.why ?? ""} />
       </p>
@@ -46,18 +57,9 @@ export function Peek() {
         ]}
       />
       <footer>
-        <button
-          type="button"
-          className="primary"
-          onClick={() => {
-            peeked.set(null);
-            navigate(runAt(run.runId));
-          }}
-        >
-          Open
-        </button>
+        <button type="button" className="primary" onClick={() => (close(), navigate(runAt(run.runId)))}>Open</button>
         <CopyButton text={run.runId} word="Copy id" />
       </footer>
-    </Dialog>
+    </>
   );
 }

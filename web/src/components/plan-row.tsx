@@ -37,9 +37,7 @@ export function PlanRow({ refOf, index, run, isOpen, isChosen, onToggle, onChoos
         <span className="note">{counted((run.below?.runs ?? 0) + 1, "run")}</span>
       </span>
       <span role="gridcell" className="col-agent">
-        <Link href={planAt(run.runId)} tabIndex={-1}>
-          plan
-        </Link>
+        <Link href={planAt(run.runId)} tabIndex={-1}>plan</Link>
       </span>
       <span role="gridcell" className="col-why">
         {inWords(states)}

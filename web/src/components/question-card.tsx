@@ -1,6 +1,6 @@
 // A question of a worker, with its options, an answer in own words, and what happens without one.
-import { useId, useState } from "react";
-import { Link, useLocation } from "wouter";
+import { useEffect, useId, useRef, useState } from "react";
+import { useLocation } from "wouter";
 import { answer, type Decision } from "../api/actions";
 import { useRun } from "../api/queries";
 import type { WorkerRequest } from "../api/types";
@@ -9,15 +9,35 @@ import { plain } from "../text/marks";
 import { Act, ForOperators, useWhyNot } from "./act";
 import { WordChip } from "./chip";
 import { BudgetBar, Dollars, Tokens } from "./cost";
+import { Form } from "./form";
 import { useRow } from "./rows";
 import { runAt } from "./routes";
+import { RunLink } from "./run-link";
 import { Said } from "./said";
 import { Ago, Clock } from "./when";
 
 /** Of a question, before all else is pushed off the screen. */
 const SHOWN_CHARS = 600;
 
-export function QuestionCard({ request, isFirst, level = 3 }: { request: WorkerRequest; isFirst: boolean; level?: 2 | 3 }) {
+type CardsProps = { requests: readonly WorkerRequest[]; level?: 2 | 3; takesFocus?: boolean };
+
+/** Open questions; `takesFocus` = the first has the keyboard when they come. */
+export function Questions({ requests, level = 3, takesFocus = false }: CardsProps) {
+  const box = useRef<HTMLUListElement>(null);
+  useEffect(() => {
+    if (takesFocus) box.current?.querySelector<HTMLElement>("[data-row]")?.focus();
+  }, [takesFocus]);
+  if (requests.length === 0) return null;
+  return (
+    <ul ref={box} className="cards">
+      {requests.map((each, at) => (
+        <QuestionCard key={each.requestId} request={each} isFirst={at === 0} level={level} />
+      ))}
+    </ul>
+  );
+}
+
+function QuestionCard({ request, isFirst, level }: { request: WorkerRequest; isFirst: boolean; level: 2 | 3 }) {
   const run = useRun(request.runId).data;
   const { options } = request;
   const Title = level === 2 ? "h2" : "h3";
@@ -55,9 +75,7 @@ export function QuestionCard({ request, isFirst, level = 3 }: { request: WorkerR
     <li className="question" {...row} aria-label={`${isBlocker ? "blocked" : "asks"}: ${plain(request.label)}`}>
       <header>
         <WordChip word={isBlocker ? "blocked" : "asks"} />
-        <Link href={runAt(request.runId)} className="label">
-          <Said text={request.label} />
-        </Link>
+        <RunLink run={request} className="label" />
         {run && (
           <span className="note">
             {run.agentId} · <Dollars usage={run.subtreeUsage ?? run.usage} /> · <Tokens run={run} /> tokens
@@ -118,12 +136,7 @@ export function QuestionCard({ request, isFirst, level = 3 }: { request: WorkerR
         </fieldset>
       )}
       <ForOperators>
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            void send("answer");
-          }}
-        >
+        <Form onSend={() => send("answer")}>
           <input
             id={`${name}-words`}
             aria-label={`answer ${plain(request.label)}`}
@@ -132,13 +145,9 @@ export function QuestionCard({ request, isFirst, level = 3 }: { request: WorkerR
             onChange={(event) => setWords(event.target.value)}
             autoComplete="off"
           />
-          <Act type="submit" className="primary" disabled={response === null || isSending}>
-            {isSending ? "sending …" : "Answer"} <kbd>↵</kbd>
-          </Act>
-          <Act disabled={isSending} onClick={() => void send("deny")}>
-            Deny
-          </Act>
-        </form>
+          <Act type="submit" className="primary" disabled={response === null || isSending} hint="↵">{isSending ? "sending …" : "Answer"}</Act>
+          <Act disabled={isSending} onClick={() => void send("deny")}>Deny</Act>
+        </Form>
       </ForOperators>
       <p className="note">
         {whyNot ?? <Afterwards request={request} />}

@@ -13,6 +13,7 @@ export const PAGES = [
 ] as const;
 
 export const runAt = (id: string, tab = "") => `/runs/${encodeURIComponent(id)}${tab && `/${tab}`}`;
+export const compareAt = (a: string, b: string) => `/compare?${new URLSearchParams({ a, b })}`;
 export const treeAt = (id: string) => `/trees/${encodeURIComponent(id)}`;
 export const planAt = (id: string) => `/plans/${encodeURIComponent(id)}`;
 export const sessionAt = (key: string) => `/sessions/${encodeURIComponent(key)}`;

@@ -51,9 +51,7 @@ export function RunGraph({ graph, folds }: { graph: Graph; folds: boolean }) {
                 {group.nodes.slice(0, 8).map((each) => plain(each.label)).join(", ")}
                 {group.nodes.length > 8 && " …"}
               </span>
-              <button type="button" className="plain" onClick={() => unfold(group.id)}>
-                unfold
-              </button>
+              <button type="button" className="plain" onClick={() => unfold(group.id)}>unfold</button>
             </li>
           ))}
         </ul>

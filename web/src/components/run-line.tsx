@@ -1,15 +1,16 @@
 // One run in a list: state · label and agent · why · age · cost · budget · what can be done.
 import type { ReactNode } from "react";
-import { Link, useLocation } from "wouter";
+import { useLocation } from "wouter";
 import type { RunRow } from "../api/types";
 import { copy } from "./states";
 import { StateChip } from "./chip";
 import { BudgetBar, Cost } from "./cost";
-import { openPeek } from "./peek";
 import { useRow } from "./rows";
 import { runAt } from "./routes";
+import { RunLink } from "./run-link";
 import { Said } from "./said";
 import { Ago } from "./when";
+import { peeked } from "../live/notices";
 import { plain } from "../text/marks";
 
 type Props = {
@@ -26,7 +27,7 @@ export function RunLine({ run, isFirst, keys = {}, more, children }: Props) {
   const row = useRow(run.runId, isFirst, {
     Enter: () => navigate(runAt(run.runId)),
     o: () => navigate(runAt(run.runId)),
-    Space: () => openPeek(run),
+    Space: () => peeked.set(run),
     y: () => void copy(run.runId),
     ...keys,
   });
@@ -34,9 +35,7 @@ export function RunLine({ run, isFirst, keys = {}, more, children }: Props) {
     <li className={more === undefined ? "line" : "line tall"} {...row}>
       <StateChip run={run} />
       <span className="name">
-        <Link href={runAt(run.runId)} className="label" title={run.runId} tabIndex={-1}>
-          <Said text={run.label} />
-        </Link>
+        <RunLink run={run} className="label" title={run.runId} tabIndex={-1} />
         <span className="note">{run.agentId}</span>
       </span>
       <span className="why">

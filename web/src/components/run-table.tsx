@@ -1,16 +1,17 @@
 // Rows of the table of runs.
-import { Link, useLocation } from "wouter";
+import { useLocation } from "wouter";
 import { cancel, markRead, retrySoon } from "../api/actions";
 import type { RunRow } from "../api/types";
+import { peeked } from "../live/notices";
 import { plain } from "../text/marks";
 import { countedStates, inWords } from "../text/plan-rows";
 import { isEnded } from "../text/states";
 import { StateChip } from "./chip";
 import { Cost, Tokens } from "./cost";
-import { openPeek } from "./peek";
 import { runAt } from "./routes";
 import { useRow } from "./rows";
 import { whyOf } from "./run-line";
+import { RunLink } from "./run-link";
 import { Said } from "./said";
 import { copy } from "./states";
 import { Ago, Took } from "./when";
@@ -84,7 +85,7 @@ export function RunTableRow({ refOf, index, run, level, isOpen, isChosen, byEnd,
   const row = useRow(`${run.runId}/${level}`, index === 0, {
     Enter: open,
     o: open,
-    Space: () => openPeek(run),
+    Space: () => peeked.set(run),
     v: () => onChoose(run),
     x: () => void markRead([run]),
     r: () => retrySoon([run]),
@@ -119,9 +120,7 @@ export function RunTableRow({ refOf, index, run, level, isOpen, isChosen, byEnd,
         ) : (
           <span className="twist" />
         )}
-        <Link href={runAt(run.runId)} className="label" title={run.runId} tabIndex={-1}>
-          <Said text={run.label} />
-        </Link>
+        <RunLink run={run} className="label" title={run.runId} tabIndex={-1} />
         {run.below !== null && run.below.runs > 0 && (
           <span className="note">
             {run.below.runs}

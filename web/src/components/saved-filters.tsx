@@ -3,6 +3,7 @@ import { useState } from "react";
 import { Link } from "wouter";
 import { prefer, preferences } from "../live/preferences";
 import { useStore } from "../live/store";
+import { Form } from "./form";
 
 const BUILT_IN = [
   { name: "All", search: "" },
@@ -30,9 +31,7 @@ export function SavedFilters({ search }: { search: string }) {
       {name === null ? (
         <>
           {!isKnown && (
-            <button type="button" className="plain" onClick={() => setName("")}>
-              + save this filter
-            </button>
+            <button type="button" className="plain" onClick={() => setName("")}>+ save this filter</button>
           )}
           {saved.some((each) => each.search === search) && (
             <button type="button" className="plain" onClick={() => prefer({ saved: saved.filter((each) => each.search !== search) })}>
@@ -41,14 +40,9 @@ export function SavedFilters({ search }: { search: string }) {
           )}
         </>
       ) : (
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            save();
-          }}
-        >
+        <Form onSend={save}>
           <input autoFocus aria-label="name of this filter" placeholder="name" value={name} onChange={(event) => setName(event.target.value)} onBlur={save} />
-        </form>
+        </Form>
       )}
     </nav>
   );

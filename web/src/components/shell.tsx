@@ -2,16 +2,19 @@
 import { useEffect, useState, type ReactNode } from "react";
 import { Link, useLocation } from "wouter";
 import { role } from "../api/login";
-import { useVersion } from "../api/queries";
+import { useAttention, useVersion } from "../api/queries";
 import { useKeys } from "../live/keys";
+import { canNotify, notifyMe, peeked, WARN_PERCENT } from "../live/notices";
 import { prefer, preferences, switchTheme } from "../live/preferences";
 import { useStore } from "../live/store";
+import { counted } from "../text/amounts";
 import { ForOperators } from "./act";
 import { Patterns } from "./bars";
 import { openDialog } from "./dialogs";
 import { HEADING_ID } from "./heading";
 import { LinkDot, LostBar } from "./link-state";
 import { PAGES } from "./routes";
+import { ShapeMark } from "./shape";
 import { useTabTitle } from "./title";
 import { Took } from "./when";
 
@@ -21,14 +24,17 @@ export function Shell({ children }: { children: ReactNode }) {
   const [path, navigate] = useLocation();
   const [isMenuOpen, setMenuOpen] = useState(false);
   const needs = useTabTitle();
+  const asked = useAttention().data?.requests ?? [];
+  const answerHere = () => peeked.set(asked[0] ?? null);
   const version = useVersion().data;
-  const { absoluteTimes } = useStore(preferences);
+  const { absoluteTimes, notifies } = useStore(preferences);
   const may = useStore(role);
   useKeys({
     ...Object.fromEntries(PAGES.map((page) => [`g ${page.key}`, () => navigate(page.path)])),
     "?": () => openDialog("keys"),
     "Ctrl k": () => openDialog("palette"),
     c: () => navigate("/new"),
+    a: answerHere,
     T: () => prefer({ absoluteTimes: !preferences.get().absoluteTimes }),
     "\\": switchTheme,
     u: () => history.back(),
@@ -67,9 +73,13 @@ export function Shell({ children }: { children: ReactNode }) {
             </>
           )}
           {may === "viewer" && <p>You are a viewer: you may look.</p>}
-          <button type="button" className="plain" onClick={() => openDialog("keys")}>
-            keys <kbd>?</kbd>
-          </button>
+          {canNotify && (
+            <label className="check">
+              <input type="checkbox" checked={notifies} onChange={(event) => void notifyMe(event.target.checked)} />
+              notify me of questions, a plan’s first failure, a budget at {WARN_PERCENT} %
+            </label>
+          )}
+          <button type="button" className="plain" onClick={() => openDialog("keys")}>keys <kbd>?</kbd></button>
         </footer>
       </nav>
       <div className="column">
@@ -87,10 +97,13 @@ export function Shell({ children }: { children: ReactNode }) {
           <button type="button" className="find" onClick={() => openDialog("palette")}>
             Find a run, go to a page <kbd>Ctrl K</kbd>
           </button>
+          {asked.length > 0 && path !== "/" && (
+            <button type="button" className="plain need" title="answer it here (a)" aria-label={counted(asked.length, "question")} onClick={answerHere}>
+              <ShapeMark shape="bubble" /> {asked.length} <span>{asked.length === 1 ? "question" : "questions"}</span>
+            </button>
+          )}
           <ForOperators>
-            <Link href="/new" className="button new">
-              New run <kbd>c</kbd>
-            </Link>
+            <Link href="/new" className="button new">New run <kbd>c</kbd></Link>
           </ForOperators>
           <LinkDot />
           <button
@@ -123,9 +136,7 @@ export function Shell({ children }: { children: ReactNode }) {
         {PAGES.filter((page) => ON_PHONES.includes(page.name)).map((page) => (
           <span key={page.path}>{place(page.name, page.path)}</span>
         ))}
-        <button type="button" aria-expanded={isMenuOpen} onClick={() => setMenuOpen(!isMenuOpen)}>
-          More
-        </button>
+        <button type="button" aria-expanded={isMenuOpen} onClick={() => setMenuOpen(!isMenuOpen)}>More</button>
       </nav>
     </div>
   );

@@ -48,9 +48,7 @@ export function Command({ text }: { text: string }) {
 
 export function CopyButton({ text, word = "Copy" }: { text: string; word?: string }) {
   return (
-    <button type="button" className="plain" onClick={() => void copy(text)}>
-      {word}
-    </button>
+    <button type="button" className="plain" onClick={() => void copy(text)}>{word}</button>
   );
 }
 
@@ -63,6 +61,19 @@ export async function copy(text: string | Promise<string>): Promise<void> {
   }
 }
 
+/** Into a file of the browser's own choice of place. */
+export async function download(name: string, text: Promise<string>): Promise<void> {
+  const file = document.createElement("a");
+  try {
+    file.href = URL.createObjectURL(new Blob([await text], { type: "text/plain" }));
+  } catch (error) {
+    return toldFailed("It was not downloaded", (error as Error).message);
+  }
+  file.download = name;
+  file.click();
+  setTimeout(() => URL.revokeObjectURL(file.href));
+}
+
 /** What went wrong, and the way out; what is shown already stays. */
 export function Trouble({ error, again }: { error: Error; again?: () => void }) {
   const problem = error instanceof Problem ? error : null;
@@ -72,9 +83,7 @@ export function Trouble({ error, again }: { error: Error; again?: () => void }) 
       {problem?.code === "unreachable" && <span>Workers go on without it. This part comes when it is back.</span>}
       {problem?.hint && <span>{problem.hint}</span>}
       {again && (
-        <button type="button" onClick={again}>
-          Try again
-        </button>
+        <button type="button" onClick={again}>Try again</button>
       )}
     </div>
   );

@@ -1,4 +1,5 @@
 import { boundsOf, fromField, RANGES, toField } from "../text/time-range";
+import { Choice } from "./form";
 
 /** When runs were spawned: some time back from now, or from one time to another. */
 export function TimeRange({ range, onRange }: { range: string; onRange: (range: string) => void }) {
@@ -9,17 +10,12 @@ export function TimeRange({ range, onRange }: { range: string; onRange: (range: 
   );
   return (
     <>
-      <select
-        aria-label="spawned"
+      <Choice
+        name="spawned"
         value={isAbsolute ? "/" : range}
-        onChange={(event) => onRange(event.target.value === "/" ? `${boundsOf("today", new Date()).since}/` : event.target.value)}
-      >
-        {Object.entries({ ...RANGES, "/": "from … to …" }).map(([value, words]) => (
-          <option key={value} value={value}>
-            {words}
-          </option>
-        ))}
-      </select>
+        options={Object.entries({ ...RANGES, "/": "from … to …" })}
+        onChoose={(next) => onRange(next === "/" ? `${boundsOf("today", new Date()).since}/` : next)}
+      />
       {isAbsolute && field("spawned since", since, (time) => `${time}/${until}`)}
       {isAbsolute && field("spawned before", until, (time) => `${since}/${time}`)}
     </>

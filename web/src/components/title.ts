@@ -2,8 +2,8 @@
 import { useEffect } from "react";
 import { useAttention } from "../api/queries";
 import type { AttentionItem } from "../api/types";
+import { needed } from "../live/notices";
 import { Store, useStore } from "../live/store";
-import { announcement } from "../live/toasts";
 import { plain } from "../text/marks";
 
 const page = new Store<string>("subagents");
@@ -19,11 +19,10 @@ export function needsSomebody(item: AttentionItem): boolean {
 
 const NEEDS = new Set(["question", "blocker", "failed", "undelivered", "unread", "quarantined", "limit"]);
 
-const known = new Set<string>();
-
-/** Keep title and icon right, and say new questions to who does not look. */
+/** Keep title and icon right, and say what is new to who does not look. */
 export function useTabTitle(): number {
-  const items = useAttention().data?.items.filter(needsSomebody) ?? [];
+  const found = useAttention().data;
+  const items = found?.items.filter(needsSomebody) ?? [];
   const title = useStore(page);
   const first = items.find((each) => each.requestId !== null);
   const what = first === undefined ? "" : `${first.kind === "blocker" ? "blocked" : "asks"}: ${plain(first.label)} · `;
@@ -36,11 +35,7 @@ export function useTabTitle(): number {
     document.querySelector<HTMLLinkElement>("link[rel=icon]")?.setAttribute("href", import.meta.env.BASE_URL + file);
   }, [items.length]);
   useEffect(() => {
-    for (const each of items) {
-      if (each.requestId === null || known.has(each.requestId)) continue;
-      known.add(each.requestId);
-      announcement.set(`${plain(each.label)} asks: ${plain(each.text)}`);
-    }
-  });
+    if (found !== undefined) needed(found.items);
+  }, [found]);
   return items.length;
 }

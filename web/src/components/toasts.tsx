@@ -31,9 +31,7 @@ export function Toasts() {
                 {toast.action.word} {toast === newest && <kbd>z</kbd>}
               </button>
             )}
-            <button type="button" aria-label="close this note" onClick={() => dismiss(toast.id)}>
-              ×
-            </button>
+            <button type="button" aria-label="close this note" onClick={() => dismiss(toast.id)}>×</button>
           </div>
         ))}
       </div>

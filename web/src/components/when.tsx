@@ -8,36 +8,28 @@ type At = string | null | undefined;
 
 /** `4 min ago`, or the absolute time for who prefers it. */
 export function Ago({ at, none = "–" }: { at: At; none?: string }) {
-  const time = ms(at);
   const isAbsolute = useStorePart(preferences, (all) => all.absoluteTimes);
-  const words = useWords((now) => (time === null ? none : isAbsolute ? clock(time, now) : ago(time, now)));
-  if (time === null) return <span>{none}</span>;
-  return (
-    <time dateTime={at ?? ""} title={absolute(time)}>
-      {words}
-    </time>
-  );
+  return <Time at={at} none={none} words={isAbsolute ? clock : ago} />;
 }
 
 /** `13:16, in 20 min`. */
 export function Ahead({ at }: { at: At }) {
-  const time = ms(at);
-  const words = useWords((now) => (time === null ? "" : ahead(time, now)));
-  if (time === null) return null;
-  return (
-    <time dateTime={at ?? ""} title={absolute(time)}>
-      {words}
-    </time>
-  );
+  return <Time at={at} words={ahead} />;
 }
 
-/** `13:16`, absolute in the title. */
+/** `13:16`. */
 export function Clock({ at }: { at: At }) {
+  return <Time at={at} words={clock} />;
+}
+
+/** A point in time in words, absolute in the title. */
+function Time({ at, none, words }: { at: At; none?: string; words: (time: number, now: number) => string }) {
   const time = ms(at);
-  if (time === null) return null;
+  const shown = useWords((now) => (time === null ? "" : words(time, now)));
+  if (time === null) return none === undefined ? null : <span>{none}</span>;
   return (
     <time dateTime={at ?? ""} title={absolute(time)}>
-      {clock(time)}
+      {shown}
     </time>
   );
 }

@@ -4,7 +4,7 @@ import { Problem } from "../api/client";
 import type { DryRun, PlannedRun } from "../api/types";
 import { count, counted, dollars } from "../text/amounts";
 import { span } from "../text/times";
-import { Facts, Panel, TableBox } from "./panel";
+import { Facts, Panel, Table } from "./panel";
 import { Said } from "./said";
 
 export function WouldStart({ planned }: { planned: DryRun }) {
@@ -76,32 +76,18 @@ function contractOf(run: PlannedRun): string {
 
 function Steps({ runs }: { runs: readonly PlannedRun[] }) {
   return (
-    <TableBox name="what would start">
-      <thead>
-        <tr>
-          <th scope="col">run</th>
-          <th scope="col">agent</th>
-          <th scope="col">starts</th>
-          <th scope="col">contract</th>
-        </tr>
-      </thead>
-      <tbody>
-        {runs.map((run, at) => (
-          <tr key={at}>
-            <td>
-              <Said text={run.label} />
-            </td>
-            <td>{run.agentId}</td>
-            <td>
-              <Said text={startsWhen(run)} />
-            </td>
-            <td className="note">
-              <Said text={contractOf(run)} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </TableBox>
+    <Table
+      name="what would start"
+      columns={["run", "agent", "starts", "contract"]}
+      rows={runs.map((run) => [
+        <Said text={run.label} />,
+        run.agentId,
+        <Said text={startsWhen(run)} />,
+        <span className="note">
+          <Said text={contractOf(run)} />
+        </span>,
+      ])}
+    />
   );
 }
 

@@ -1,6 +1,7 @@
 // What the stream says, put to work: the state of the link, and questions that are asked again.
 import { QueryClient } from "@tanstack/react-query";
 import { changed, dueIn, NOTHING, pauseAfter, type Changes, type Happening } from "./changes";
+import { budgetUsed } from "./notices";
 import { Store } from "./store";
 import type { Link } from "./stream";
 import { followShared } from "./tabs";
@@ -43,6 +44,7 @@ function linked(next: Link): void {
 function happened(happening: Happening): void {
   changes = changed(changes, happening);
   asOf.set(Date.now());
+  if (happening.kind === "event" && happening.event.event === "budget_alert") void budgetUsed(happening.event.runId);
   if (timer === null) schedule();
 }
 

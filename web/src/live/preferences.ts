@@ -6,11 +6,12 @@ export type Preferences = {
   theme: "system" | "light" | "dark";
   absoluteTimes: boolean;
   keys: boolean;
+  notifies: boolean;
   saved: SavedFilter[];
 };
 
 const NAME = "subagents:preferences";
-const DEFAULTS: Preferences = { theme: "system", absoluteTimes: false, keys: true, saved: [] };
+const DEFAULTS: Preferences = { theme: "system", absoluteTimes: false, keys: true, notifies: false, saved: [] };
 
 function remembered(): Preferences {
   try {
@@ -37,6 +38,8 @@ function apply(): void {
 }
 
 preferences.subscribe(apply);
+// What another tab was told holds here, too.
+addEventListener("storage", () => preferences.set(remembered()));
 apply();
 
 /** From what is seen now to the other one. */

@@ -6,6 +6,12 @@ import type { Happening } from "./changes";
 import { follow, type Link, type Listener } from "./stream";
 
 const NAME = "subagents:stream";
+let leads = false;
+
+/** Whether this tab reads the stream for all. */
+export function isLeader(): boolean {
+  return leads;
+}
 
 type Told = { happening: Happening } | { link: Link } | { hello: true };
 
@@ -18,7 +24,6 @@ export function followShared(after: () => number | null, listener: Listener): vo
   }
   const channel = new BroadcastChannel(NAME);
   let link: Link = { state: "connecting", since: Date.now(), tries: 0 };
-  let leads = false;
   let isFresh = true;
   const tell = (told: Told) => channel.postMessage(told);
   const heard: Listener = {

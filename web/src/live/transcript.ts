@@ -46,6 +46,13 @@ export async function wholeText(id: string, filter: Filter): Promise<string> {
   }
 }
 
+/** How many lines that pass the filter stand before one. */
+export async function placeOf(id: string, filter: Filter, seq: number): Promise<number> {
+  const ask = async (query: LogQuery) => (await get<LogPage>(runPath(id, "log"), { ...filtered(filter), ...query, limit: 1 })).totalLines;
+  const [all, behind] = await Promise.all([ask({ offset: 0 }), ask({ afterSeq: seq - 1 })]);
+  return Math.max(0, all - behind);
+}
+
 /** Follow a transcript; `need` brings the lines around a place. */
 export function useTranscript(id: string, filter: Filter): [Transcript, (place: number) => void] {
   const [found, setFound] = useState(EMPTY);

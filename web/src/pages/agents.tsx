@@ -3,17 +3,21 @@ import { useDeferredValue, useState } from "react";
 import { useAgents, useSuggestions, useTrackRecords } from "../api/queries";
 import type { ConfiguredAgent, Rate, TrackRecords } from "../api/types";
 import { WordChip } from "../components/chip";
+import { Usd } from "../components/cost";
+import { Choice } from "../components/form";
 import { Heading } from "../components/heading";
-import { Panel, TableBox } from "../components/panel";
+import { Panel, Table } from "../components/panel";
 import { Said } from "../components/said";
 import { Answered, Command, Empty } from "../components/states";
 import { Ago } from "../components/when";
-import { counted, dollars, NOT_REPORTED } from "../text/amounts";
+import { useAddress } from "../live/address";
+import { counted } from "../text/amounts";
 import { span } from "../text/times";
 
 export default function AgentsPage() {
   const agents = useAgents();
-  const [days, setDays] = useState(30);
+  const [inAddress, put] = useAddress();
+  const days = Number(inAddress("days") || 30);
   const [hint, setHint] = useState("");
   const records = useTrackRecords("agent", days);
   return (
@@ -24,13 +28,7 @@ export default function AgentsPage() {
           <span className="visually-hidden">what is to be done</span>
           <input value={hint} placeholder="what is to be done: who fits, and why" onChange={(event) => setHint(event.target.value)} />
         </label>
-        <select aria-label="how far back" value={days} onChange={(event) => setDays(Number(event.target.value))}>
-          {[1, 7, 30].map((each) => (
-            <option key={each} value={each}>
-              {counted(each, "day")}
-            </option>
-          ))}
-        </select>
+        <Choice name="how far back" value={days} options={[1, 7, 30].map((each) => [each, counted(each, "day")])} onChoose={(next) => put("days", next)} />
       </div>
       {hint.trim() !== "" && <Suggested hint={hint.trim()} />}
       <Answered query={agents}>{(found) => <AgentTable agents={found.agents} records={records.data} />}</Answered>
@@ -67,51 +65,39 @@ function AgentTable({ agents, records }: { agents: readonly ConfiguredAgent[]; r
   const of = new Map(records?.stats.map((each) => [each.name, each]));
   return (
     <Panel title="Agents" note="success counts evidence, not claims; the line is its 95 % interval, from 0 to 100 %">
-      <TableBox name="agents">
-          <thead>
-            <tr>
-              {["agent", "for", "success, of attempts", "", "verified", "p50", "p95", "cost", "lane"].map((each, at) => (
-                <th key={at} scope="col" className={at > 3 && at < 8 ? "num" : ""}>
-                  {each === "" ? <span className="visually-hidden">interval</span> : each}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {agents.map((agent) => {
-              const record = of.get(agent.id);
-              return (
-                <tr key={agent.id}>
-                  <td>
-                    <b>{agent.id}</b>
-                    <div className="note">{agent.runtime}</div>
-                  </td>
-                  <td>
-                    {agent.description} <span className="note">{agent.tags.join(", ")}</span>
-                  </td>
-                  <td>{record?.success ? <RateWords rate={record.success} /> : "none ended"}</td>
-                  <td>
-                    <Interval rate={record?.success ?? null} />
-                  </td>
-                  <td className="num">{record?.verified ? `${record.verified.count} of ${record.verified.n}` : record ? "no contract" : "–"}</td>
-                  <td className="num">{record?.took ? span(record.took.p50Ms) : "–"}</td>
-                  <td className="num">{record?.took ? span(record.took.p95Ms) : "–"}</td>
-                  <td className="num">
-                    {record === undefined ? "–" : record.costUsd === null ? <em>{NOT_REPORTED}</em> : dollars(record.costUsd)}
-                    {record !== undefined && record.costUsd !== null && record.costKnown < record.attemptCount && (
-                      <div className="note">
-                        by {record.costKnown} of {record.attemptCount}
-                      </div>
-                    )}
-                  </td>
-                  <td>
-                    {agent.limits.lane} <span className="note">{counted(agent.limits.laneSlots, "slot")}</span>
-                  </td>
-                </tr>
-              );
-            })}
-          </tbody>
-        </TableBox>
+      <Table
+        name="agents"
+        columns={["agent", "for", "success, of attempts", "interval", "verified", "p50", "p95", "cost", "lane"]}
+        numbers={[4, 5, 6, 7]}
+        rows={agents.map((agent) => {
+          const record = of.get(agent.id);
+          return [
+            <>
+              <b>{agent.id}</b>
+              <div className="note">{agent.runtime}</div>
+            </>,
+            <>
+              {agent.description} <span className="note">{agent.tags.join(", ")}</span>
+            </>,
+            record?.success ? <RateWords rate={record.success} /> : "none ended",
+            <Interval rate={record?.success ?? null} />,
+            record?.verified ? `${record.verified.count} of ${record.verified.n}` : record ? "no contract" : "–",
+            record?.took ? span(record.took.p50Ms) : "–",
+            record?.took ? span(record.took.p95Ms) : "–",
+            <>
+              {record === undefined ? "–" : <Usd usd={record.costUsd} />}
+              {record !== undefined && record.costUsd !== null && record.costKnown < record.attemptCount && (
+                <div className="note">
+                  by {record.costKnown} of {record.attemptCount}
+                </div>
+              )}
+            </>,
+            <>
+              {agent.limits.lane} <span className="note">{counted(agent.limits.laneSlots, "slot")}</span>
+            </>,
+          ];
+        })}
+      />
       <p className="note body">1 of 1 is 21–100 %: one lucky run says little. Cancelled attempts and refusals of a provider are in no rate.</p>
     </Panel>
   );

@@ -1,16 +1,16 @@
 // What is wrong now with runs at work, and which alerts were raised before.
-import { useState } from "react";
-import { Link } from "wouter";
 import { useAlerts, useAttention } from "../api/queries";
 import type { RaisedAlert } from "../api/types";
 import { WordChip } from "../components/chip";
+import { Choice } from "../components/form";
 import { Heading } from "../components/heading";
 import { Panel } from "../components/panel";
-import { runAt } from "../components/routes";
+import { RunLink } from "../components/run-link";
 import { Said } from "../components/said";
 import { Answered, Empty } from "../components/states";
 import { needsSomebody } from "../components/title";
 import { Ago } from "../components/when";
+import { useAddress } from "../live/address";
 import { alertWords, BAD } from "../text/alerts";
 
 const KINDS: readonly RaisedAlert["kind"][] = [
@@ -28,7 +28,8 @@ const KINDS: readonly RaisedAlert["kind"][] = [
 
 export default function AlertsPage() {
   const attention = useAttention();
-  const [kind, setKind] = useState("");
+  const [inAddress, put] = useAddress();
+  const kind = inAddress("kind");
   const history = useAlerts(kind);
   const raised = history.data?.pages.flatMap((page) => page.alerts) ?? [];
   const concerns = attention.data?.items.filter((each) => !needsSomebody(each)) ?? [];
@@ -46,9 +47,7 @@ export default function AlertsPage() {
                   <li key={`${each.kind}/${each.runId}`} className="line need">
                     <WordChip word="lost" text={each.kind.replaceAll("_", " ")} />
                     <span className="name">
-                      <Link href={runAt(each.runId)} className="label">
-                        <Said text={each.label} />
-                      </Link>
+                      <RunLink run={each} className="label" />
                     </span>
                     <span className="why">
                       <Said text={each.text} />
@@ -67,14 +66,7 @@ export default function AlertsPage() {
         title="Raised"
         note={history.data && `the newest ${raised.length}${history.hasNextPage ? ", and more before" : ""}`}
         right={
-          <select aria-label="kind of alert" value={kind} onChange={(event) => setKind(event.target.value)}>
-            <option value="">all kinds</option>
-            {KINDS.map((each) => (
-              <option key={each} value={each}>
-                {each.replaceAll("_", " ")}
-              </option>
-            ))}
-          </select>
+          <Choice name="kind of alert" value={kind} options={[["", "all kinds"], ...KINDS.map((each) => [each, each.replaceAll("_", " ")] as const)]} onChoose={(next) => put("kind", next)} />
         }
       >
         <Answered query={history}>
@@ -107,9 +99,7 @@ function AlertLine({ alert }: { alert: RaisedAlert }) {
     <li className="line need">
       <WordChip word={word} text={alert.kind.replaceAll("_", " ")} />
       <span className="name">
-        <Link href={runAt(alert.runId)} className="label">
-          <Said text={alert.label} />
-        </Link>
+        <RunLink run={alert} className="label" />
         <span className="note">{alert.agentId}</span>
       </span>
       <span className="why">

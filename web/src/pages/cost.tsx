@@ -1,160 +1,128 @@
-// What was spent, by day, agent, model and tree. What nobody reported is unknown, and not 0.
-import { useState } from "react";
+// What attempts came to, over time and by who did them: failures, how long they took, what was spent. What
+// nobody reported is unknown, and not 0.
+import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { useDiagnostics, useRuns, useSeries } from "../api/queries";
-import type { Series, SeriesSum } from "../api/types";
-import { BudgetBar, Dollars } from "../components/cost";
-import { DayBars } from "../components/day-bars";
+import { useAgents, useDiagnostics, useRuns, useSeries, useTrackRecords } from "../api/queries";
+import type { Series, SeriesBucket, TrackRecords } from "../api/types";
+import { BarCell } from "../components/bars";
+import { BudgetBar, Dollars, Usd } from "../components/cost";
+import { Choice } from "../components/form";
 import { Heading } from "../components/heading";
-import { Panel, TableBox } from "../components/panel";
-import { runAt } from "../components/routes";
-import { Said } from "../components/said";
+import { Panel, Table } from "../components/panel";
+import { RunLink } from "../components/run-link";
 import { Answered, Empty } from "../components/states";
 import { Ahead } from "../components/when";
-import { cached, count, counted, dollars, NOT_REPORTED } from "../text/amounts";
+import { useAddress } from "../live/address";
+import { count, counted, dollars, NOT_REPORTED } from "../text/amounts";
+import { span } from "../text/times";
+
+const UTC_DAY = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", timeZone: "UTC" });
+const FAILED = new Set(["error", "timeout", "lost", "partial"]);
 
 export default function CostPage() {
-  const [days, setDays] = useState(14);
-  const [by, setBy] = useState("agent");
-  const daily = useSeries("cost", days);
-  const groups = useSeries(by, days);
+  const [inAddress, put] = useAddress();
+  const [days, by, agent] = [Number(inAddress("days") || 14), inAddress("by") || "agent", inAddress("agent")];
+  const agents = useAgents().data?.agents ?? [];
+  const series = useSeries({ by: "outcome", bucket: days === 1 ? "hour" : "day", days, agent: agent || null });
+  const groups = useTrackRecords(by, days);
   return (
     <>
-      <Heading title="Cost" note="US dollars as the workers report them" />
+      <Heading title="Cost" note="and failures, as attempts ended; US dollars as the workers report them" />
       <div className="filters">
-        <select aria-label="how far back" value={days} onChange={(event) => setDays(Number(event.target.value))}>
-          {[1, 7, 14, 30].map((each) => (
-            <option key={each} value={each}>
-              {each === 1 ? "today" : `${each} days`}
-            </option>
-          ))}
-        </select>
-        <select aria-label="added up by" value={by} onChange={(event) => setBy(event.target.value)}>
-          {["agent", "model", "outcome"].map((each) => (
-            <option key={each} value={each}>
-              by {each}
-            </option>
-          ))}
-        </select>
+        <Choice name="how far back" value={days} options={[1, 7, 14, 30].map((each) => [each, each === 1 ? "today" : `${each} days`])} onChoose={(next) => put("days", next)} />
+        <Choice name="whose attempts" value={agent} options={[["", "all agents"], ...agents.map(({ id }) => [id, id] as const)]} onChoose={(next) => put("agent", next)} />
+        <Choice name="added up by" value={by} options={["agent", "model", "tag"].map((each) => [each, `by ${each}`])} onChoose={(next) => put("by", next)} />
       </div>
-      <Answered query={daily}>{(found) => <Daily series={found} />}</Answered>
-      <Answered query={groups}>{(found) => <Groups series={found} by={by} />}</Answered>
+      <Answered query={series}>{(found) => <OverTime series={found} agent={agent} />}</Answered>
+      <Answered query={groups}>{(found) => <Groups found={found} since={series.data?.buckets[0]?.beginsAt ?? ""} />}</Answered>
       <Shared />
       <Trees />
     </>
   );
 }
 
-function Daily({ series }: { series: Series }) {
-  const days = series.buckets.map(({ beginsAt, total }) => ({
-    at: beginsAt ?? "",
-    usd: total.costUsd,
-    known: total.costKnownOf,
-    attempts: total.attempts,
-  }));
-  const all = series.total;
-  const [isTable, setTable] = useState(false);
+/** The list of runs that were spawned in a time, with more of a filter. */
+function runsIn(since: string, until: string, words: readonly string[], sort = ""): string {
+  const given = { q: words.join(" "), time: `${since}/${until}`, sort, ...(words.length === 0 ? { flat: "1" } : {}) };
+  return `/runs?${new URLSearchParams(Object.entries(given).filter(([, value]) => value !== ""))}`;
+}
+
+const wordOf = (name: string, value: string) => `${name}:${/\s/.test(value) ? `"${value}"` : value}`;
+const failedIn = ({ sums }: Pick<SeriesBucket, "sums">) => sums.reduce((sum, each) => sum + (FAILED.has(each.name ?? "") ? each.attempts : 0), 0);
+
+/** Each hour or day, the newest first; each bar is a link to the runs of its time. */
+function OverTime({ series, agent }: { series: Series; agent: string }) {
+  const { buckets, total } = series;
+  const most = { failed: Math.max(1, ...buckets.map(failedIn)), usd: Math.max(0.01, ...buckets.map((each) => each.total.costUsd ?? 0)) };
+  const words = agent === "" ? [] : [wordOf("agent", agent)];
+  const rows = buckets.map((bucket, at) => {
+    const [since, until, failed] = [bucket.beginsAt ?? "", buckets[at + 1]?.beginsAt ?? "", failedIn(bucket)];
+    const { attempts, costUsd, costKnownOf } = bucket.total;
+    return [
+      <Link href={runsIn(since, until, words)}>{series.bucket === "day" ? UTC_DAY.format(new Date(since)) : since.slice(11, 16)}</Link>,
+      attempts === 0 ? "–" : attempts,
+      failed > 0 && <BarLink to={runsIn(since, until, [...words, "state:failed"])} part={failed / most.failed} kind="bad" text={`${failed} failed`} />,
+      costUsd !== null ? <BarLink to={runsIn(since, until, words, "cost")} part={costUsd / most.usd} kind="work" text={dollars(costUsd)} /> : attempts > 0 && <Usd usd={null} />,
+      attempts > 0 && `${costKnownOf} of ${attempts}`,
+    ];
+  });
   return (
     <>
       <div className="tiles box">
-        <div>
-          <h2>Reported</h2>
-          <strong>{all.costUsd === null ? <em>{NOT_REPORTED}</em> : dollars(all.costUsd)}</strong>
-          <p className="note">
-            by {all.costKnownOf} of {counted(all.attempts, "attempt")} that ended
-          </p>
-        </div>
-        <div>
-          <h2>Not reported</h2>
-          <strong>{counted(all.attempts - all.costKnownOf, "attempt")}</strong>
-          <p className="note">unknown, not zero</p>
-        </div>
+        <Tile title="Failed" value={counted(failedIn(series), "attempt")} note={`of ${counted(total.attempts, "attempt")} that ended`} />
+        <Tile title="Reported" value={<Usd usd={total.costUsd} />} note={`by ${total.costKnownOf} of ${counted(total.attempts, "attempt")} that ended`} />
+        <Tile title="Not reported" value={counted(total.attempts - total.costKnownOf, "attempt")} note="unknown, not zero" />
       </div>
-      <Panel
-        title="By day"
-        note={`UTC days; ${counted(days.length, "day")}`}
-        right={
-          <button type="button" className="plain" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
-            {isTable ? "as bars" : "as a table"}
-          </button>
-        }
-      >
-        {isTable ? (
-          <TableBox name="by day">
-            <thead>
-              <tr>
-                <th scope="col">day</th>
-                <th scope="col" className="num">
-                  reported
-                </th>
-                <th scope="col" className="num">
-                  known of
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {days.map((each) => (
-                <tr key={each.at}>
-                  <td>{each.at.slice(0, 10)}</td>
-                  <td className="num">{each.usd === null ? each.attempts === 0 ? "–" : <em>{NOT_REPORTED}</em> : dollars(each.usd)}</td>
-                  <td className="num">
-                    {each.known} of {each.attempts}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </TableBox>
-        ) : (
-          <DayBars days={days.map(({ at, usd, known, attempts }) => ({ at, usd, unknown: attempts - known }))} />
-        )}
+      <Panel title={`By ${series.bucket}`} note={`in UTC, by when attempts ended; a link shows the runs that were spawned in that ${series.bucket}`}>
+        <Table name="over time" columns={[series.bucket, "attempts", "failed", "reported", "cost known of"]} numbers={[1, 4]} rows={rows.reverse()} />
       </Panel>
     </>
   );
 }
 
-function Groups({ series, by }: { series: Series; by: string }) {
+function Tile({ title, value, note }: { title: string; value: ReactNode; note: string }) {
   return (
-    <Panel title={`By ${by}`}>
-      {series.sums.length === 0 ? (
-        <Empty title="No attempt ended in this time" />
-      ) : (
-        <TableBox name="groups">
-          <thead>
-            <tr>
-              <th scope="col">{by}</th>
-              <th scope="col" className="num">
-                attempts
-              </th>
-              <th scope="col" className="num">
-                tokens
-              </th>
-              <th scope="col" className="num">
-                reported
-              </th>
-              <th scope="col">known of</th>
-            </tr>
-          </thead>
-          <tbody>
-            {series.sums.map((sum) => (
-              <tr key={sum.name ?? ""}>
-                <td>{sum.name ?? (by === "model" ? "the program’s own choice" : "–")}</td>
-                <td className="num">{sum.attempts}</td>
-                <td className="num">{tokensOf(sum)}</td>
-                <td className="num">{sum.costUsd === null ? <em>{NOT_REPORTED}</em> : dollars(sum.costUsd)}</td>
-                <td className="note">
-                  {sum.costKnownOf} of {sum.attempts}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </TableBox>
-      )}
-    </Panel>
+    <div>
+      <h2>{title}</h2>
+      <strong>{value}</strong>
+      <p className="note">{note}</p>
+    </div>
   );
 }
 
-function tokensOf(sum: SeriesSum) {
-  return sum.tokens === null ? <em>{NOT_REPORTED}</em> : <span title={cached(sum)}>{count(sum.tokens)}</span>;
+function BarLink({ to, part, kind, text }: { to: string; part: number; kind: "bad" | "work"; text: string }) {
+  return (
+    <Link href={to} className="barlink">
+      <BarCell from={0} to={part} kind={kind} /> {text}
+    </Link>
+  );
+}
+
+/** What each agent, model or tag came to; the lengths are of the newest attempts. */
+function Groups({ found: { by, stats }, since }: { found: TrackRecords; since: string }) {
+  return (
+    <Panel title={`By ${by}`} note="failed but for refusals of a provider; lengths of the newest attempts">
+      {stats.length === 0 ? (
+        <Empty title="No attempt ended in this time" />
+      ) : (
+        <Table
+          name="groups"
+          columns={[by, "attempts", "failed", "p50", "p95", "tokens", "reported", "cost known of"]}
+          numbers={[1, 2, 3, 4, 5, 6, 7]}
+          rows={stats.map(({ name, attemptCount, outcomes, took, tokens, tokensKnown, costUsd, costKnown }) => [
+            name === null ? by === "model" ? "the program’s own choice" : "–" : <Link href={runsIn(since, "", [wordOf(by, name)])}>{name}</Link>,
+            attemptCount,
+            ["failure", "timeout", "partial"].reduce((sum, each) => sum + (outcomes[each] ?? 0), 0),
+            took === null ? "–" : span(took.p50Ms),
+            took === null ? "–" : span(took.p95Ms),
+            tokensKnown === 0 ? <em>{NOT_REPORTED}</em> : count((tokens.input ?? 0) + (tokens.output ?? 0) - (tokens.cacheRead ?? 0)),
+            <Usd usd={costUsd} />,
+            `${costKnown} of ${attemptCount}`,
+          ])}
+        />
+      )}
+    </Panel>
+  );
 }
 
 /** Caps of the configuration and of plans. */
@@ -163,30 +131,25 @@ function Shared() {
   if (budgets.length === 0) return null;
   return (
     <Panel title="Shared budgets" note={`${budgets.length}`}>
-      <TableBox name="shared budgets">
-        <tbody>
-          {budgets.map((each) => (
-            <tr key={each.key}>
-              <td>
-                <code>{each.key}</code>
-              </td>
-              <td className={each.exhausted ? "bad" : ""}>
-                {each.text}
-                {each.exhausted && ": exhausted"}
-              </td>
-              <td className="note">
-                {each.costUnknownRuns > 0 && `${counted(each.costUnknownRuns, "run")} not reported`}
-                {each.untilAt && (
-                  <>
-                    {" "}
-                    until <Ahead at={each.untilAt} />
-                  </>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </TableBox>
+      <Table
+        name="shared budgets"
+        rows={budgets.map((each) => [
+          <code>{each.key}</code>,
+          <span className={each.exhausted ? "bad" : ""}>
+            {each.text}
+            {each.exhausted && ": exhausted"}
+          </span>,
+          <span className="note">
+            {each.costUnknownRuns > 0 && `${counted(each.costUnknownRuns, "run")} not reported`}
+            {each.untilAt && (
+              <>
+                {" "}
+                until <Ahead at={each.untilAt} />
+              </>
+            )}
+          </span>,
+        ])}
+      />
     </Panel>
   );
 }
@@ -197,42 +160,23 @@ function Trees() {
   if (runs.length === 0) return null;
   return (
     <Panel title="Trees" note="of the newest 50 runs that nobody spawned, those with a budget or runs below">
-      <TableBox name="trees">
-        <thead>
-          <tr>
-            <th scope="col">tree</th>
-            <th scope="col" className="num">
-              cost
-            </th>
-            <th scope="col">budget</th>
-            <th scope="col">not counted</th>
-          </tr>
-        </thead>
-        <tbody>
-          {runs.map((run) => (
-            <tr key={run.runId}>
-              <td>
-                <Link href={runAt(run.runId)}>
-                  <Said text={run.label} />
-                </Link>
-              </td>
-              <td className="num">
-                <Dollars usage={run.subtreeUsage ?? run.usage} />
-              </td>
-              <td>
-                {run.budget === null ? <span className="note">none</span> : (
-                  <>
-                    <BudgetBar budget={run.budget} /> <span className="note">{run.budget.text}</span>
-                  </>
-                )}
-              </td>
-              <td className="note">
-                {(run.subtreeUsage?.costUnknownRuns ?? 0) > 0 && `${counted(run.subtreeUsage?.costUnknownRuns ?? 0, "run")} not reported`}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </TableBox>
+      <Table
+        name="trees"
+        columns={["tree", "cost", "budget", "not counted"]}
+        numbers={[1]}
+        rows={runs.map((run) => [
+          <RunLink run={run} />,
+          <Dollars usage={run.subtreeUsage ?? run.usage} />,
+          run.budget === null ? (
+            <span className="note">none</span>
+          ) : (
+            <>
+              <BudgetBar budget={run.budget} /> <span className="note">{run.budget.text}</span>
+            </>
+          ),
+          (run.subtreeUsage?.costUnknownRuns ?? 0) > 0 && `${counted(run.subtreeUsage?.costUnknownRuns ?? 0, "run")} not reported`,
+        ])}
+      />
     </Panel>
   );
 }

@@ -1,6 +1,6 @@
 // Messages to the operator's session: how runs ended, questions, notices, alerts. Looking takes none.
 import { useState } from "react";
-import { Link, useSearchParams } from "wouter";
+import { Link } from "wouter";
 import { markRead, takeFor } from "../api/actions";
 import { useInbox } from "../api/queries";
 import type { Message } from "../api/types";
@@ -13,6 +13,7 @@ import { runAt } from "../components/routes";
 import { Said } from "../components/said";
 import { Answered, Empty } from "../components/states";
 import { Ago } from "../components/when";
+import { useAddress } from "../live/address";
 import { useKeys } from "../live/keys";
 import { withoutSign } from "../text/alerts";
 import { plain } from "../text/marks";
@@ -21,13 +22,13 @@ import { counted } from "../text/amounts";
 const WORDS: Record<string, string> = { question: "asks", blocker: "blocked" };
 
 export default function InboxPage() {
-  const [search, setSearch] = useSearchParams();
-  const isAll = search.get("all") === "1";
+  const [inAddress, put] = useAddress();
+  const isAll = inAddress("all") === "1";
   const inbox = useInbox(isAll);
   const messages = [...(inbox.data?.messages ?? [])].reverse().filter((each) => isAll || isUnread(each));
   const unread = messages.filter(isUnread);
   const ended = unread.filter((each) => each.kind === "announcement");
-  const toggle = () => setSearch(isAll ? {} : { all: "1" }, { replace: true });
+  const toggle = () => put("all", isAll ? "" : "1");
   useKeys({ h: toggle });
   return (
     <RowScope>
@@ -98,9 +99,7 @@ function MessageLine({ message, isFirst }: { message: Message; isFirst: boolean 
             </span>
           ) : (
             isOfEnd && isUnread(message) && (
-              <Act className="plain" onClick={mark}>
-                Mark as read
-              </Act>
+              <Act className="plain" onClick={mark}>Mark as read</Act>
             )
           )}
           {message.consumedAt !== null && (
@@ -119,9 +118,7 @@ function MessageLine({ message, isFirst }: { message: Message; isFirst: boolean 
             {message.awaited ? "about to be taken by " : "for "}
             <Said text={message.sessionKey} />{" "}
             {message.consumedAt === null && message.kind !== "question" && (
-              <Act title="that session does not get it then" onClick={() => void takeFor(message)}>
-                Take it in its name
-              </Act>
+              <Act title="that session does not get it then" onClick={() => void takeFor(message)}>Take it in its name</Act>
             )}
           </p>
         </>

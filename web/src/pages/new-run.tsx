@@ -17,12 +17,8 @@ export default function NewRunPage() {
     <ForOperators instead={<OnlyLooking />}>
       <Heading title="New run" />
       <div className="filters" role="group" aria-label="one run or a plan">
-        <button type="button" aria-pressed={!isPlan} onClick={() => setPlan(false)}>
-          One run
-        </button>
-        <button type="button" aria-pressed={isPlan} onClick={() => setPlan(true)}>
-          A plan
-        </button>
+        <button type="button" aria-pressed={!isPlan} onClick={() => setPlan(false)}>One run</button>
+        <button type="button" aria-pressed={isPlan} onClick={() => setPlan(true)}>A plan</button>
         <span className="note">
           nothing starts before you have seen what would start · <Link href="/agents">who fits?</Link>
         </span>

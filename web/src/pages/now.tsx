@@ -8,10 +8,10 @@ import { Act } from "../components/act";
 import { StateChip, WordChip } from "../components/chip";
 import { Cost } from "../components/cost";
 import { Heading } from "../components/heading";
-import { QuestionCard } from "../components/question-card";
+import { Questions } from "../components/question-card";
 import { RowScope, useRow } from "../components/rows";
 import { RunLine } from "../components/run-line";
-import { runAt } from "../components/routes";
+import { RunLink } from "../components/run-link";
 import { Said } from "../components/said";
 import { Answered, Command, Empty } from "../components/states";
 import { needsSomebody } from "../components/title";
@@ -107,16 +107,10 @@ function NeedsYou({
     <section aria-label="needs you">
       <SectionHead title="Needs you" number={items.length} note={note.join(", ")}>
         {failed.length > 1 && (
-          <Act className="plain" onClick={() => void markRead(failed)}>
-            Mark all failures as read
-          </Act>
+          <Act className="plain" onClick={() => void markRead(failed)}>Mark all failures as read</Act>
         )}
       </SectionHead>
-      <ul className="cards">
-        {attention.requests.map((each, at) => (
-          <QuestionCard key={each.requestId} request={each} isFirst={at === 0} />
-        ))}
-      </ul>
+      <Questions requests={attention.requests} />
       {others.length > 0 && (
         <ul className="box lines">
           {shown.map((cause, at) => (
@@ -124,9 +118,7 @@ function NeedsYou({
           ))}
           {causes.length > shown.length && (
             <li className="rest">
-              <button type="button" className="plain" onClick={() => setOpen(true)}>
-                {causes.length - shown.length} more
-              </button>
+              <button type="button" className="plain" onClick={() => setOpen(true)}>{causes.length - shown.length} more</button>
             </li>
           )}
         </ul>
@@ -171,9 +163,7 @@ const NeedLine = memo(function NeedLine({ cause, rows, isFirst }: NeedProps) {
     <li className="line need" {...row}>
       {isFailure && run !== undefined ? <StateChip run={run} /> : <WordChip word={NEED_WORDS[item.kind] ?? item.kind} />}
       <span className="name">
-        <Link id={`need-${item.runId}`} href={runAt(item.runId)} className="label" tabIndex={-1}>
-          <Said text={item.label} />
-        </Link>
+        <RunLink run={item} id={`need-${item.runId}`} className="label" tabIndex={-1} />
         <span className="note">{run?.agentId}</span>
       </span>
       <span className="why">
@@ -211,9 +201,7 @@ function Members({ items }: { items: readonly AttentionItem[] }) {
     <ul className="members">
       {shown.map((each) => (
         <li key={each.runId}>
-          <Link href={runAt(each.runId)}>
-            <Said text={each.label} />
-          </Link>{" "}
+          <RunLink run={each} />{" "}
           <span className="note">
             <Ago at={each.sinceAt} />
           </span>
@@ -221,9 +209,7 @@ function Members({ items }: { items: readonly AttentionItem[] }) {
       ))}
       {items.length > shown.length && (
         <li>
-          <button type="button" className="plain" onClick={() => setWhole(true)}>
-            {items.length - shown.length} more
-          </button>
+          <button type="button" className="plain" onClick={() => setWhole(true)}>{items.length - shown.length} more</button>
         </li>
       )}
     </ul>
@@ -299,9 +285,7 @@ const ActiveLine = memo(function ActiveLine({ run, isFirst, concern }: ActivePro
   const stop = () => void cancel(run);
   return (
     <RunLine run={run} isFirst={isFirst} keys={{ Backspace: stop }} {...(concern === undefined ? {} : { more: concern })}>
-      <Act className="plain" onClick={stop}>
-        Cancel
-      </Act>
+      <Act className="plain" onClick={stop}>Cancel</Act>
     </RunLine>
   );
 });
@@ -336,17 +320,13 @@ function CauseRow({ cause }: { cause: Cause }) {
         <ul>
           {shown.map((run) => (
             <li key={run.runId}>
-              <Link href={runAt(run.runId)}>
-                <Said text={run.label} />
-              </Link>
+              <RunLink run={run} />
               {run.wait?.place != null && <span className="note"> {run.wait.place === 1 ? "next" : `${run.wait.place}. in line`}</span>}
             </li>
           ))}
           {cause.runs.length > shown.length && (
             <li>
-              <button type="button" className="plain" onClick={() => setOpen(true)}>
-                {cause.runs.length - shown.length} more
-              </button>
+              <button type="button" className="plain" onClick={() => setOpen(true)}>{cause.runs.length - shown.length} more</button>
             </li>
           )}
         </ul>

@@ -9,8 +9,9 @@ import { Act } from "../components/act";
 import { StateChip, WordChip } from "../components/chip";
 import { Heading } from "../components/heading";
 import { RunGraph } from "../components/run-graph";
-import { planAt, runAt } from "../components/routes";
+import { planAt } from "../components/routes";
 import { useRowsInView } from "../components/rows-in-view";
+import { RunLink } from "../components/run-link";
 import { Said } from "../components/said";
 import { Spacer } from "../components/spacer";
 import { Answered } from "../components/states";
@@ -114,9 +115,7 @@ function Steps({ graph }: { graph: Graph }) {
         <li key={key} ref={refOf} data-index={index} className="line need" aria-posinset={index + 1} aria-setsize={graph.nodes.length}>
           <StateChip run={each} />
           <span className="name">
-            <Link href={runAt(each.runId)} className="label">
-              <Said text={each.label} />
-            </Link>
+            <RunLink run={each} className="label" />
             <span className="note">{each.agentId}</span>
           </span>
           <span className="why">

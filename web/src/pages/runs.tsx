@@ -2,11 +2,12 @@
 // is seen.
 import { useQueries, useInfiniteQuery, keepPreviousData } from "@tanstack/react-query";
 import { useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
-import { useSearchParams } from "wouter";
+import { useLocation } from "wouter";
 import { get } from "../api/client";
 import type { RunPage, RunRow, RunsQuery } from "../api/types";
 import { Act } from "../components/act";
 import { BulkBar } from "../components/bulk-bar";
+import { Choice } from "../components/form";
 import { Heading } from "../components/heading";
 import { MoreRow, PlanRow } from "../components/plan-row";
 import { RowScope } from "../components/rows";
@@ -16,6 +17,7 @@ import { SavedFilters } from "../components/saved-filters";
 import { Spacer } from "../components/spacer";
 import { Answered, Command, Empty } from "../components/states";
 import { TimeRange } from "../components/time-range";
+import { useAddress } from "../live/address";
 import { useKeys } from "../live/keys";
 import { asked, FILTER_NAMES } from "../text/filter";
 import { isPlan } from "../text/plan-rows";
@@ -31,27 +33,19 @@ const CHOSEN_MAX = 1_000;
 type Shown = { run: RunRow; level: number; kind: "run" | "plan" | "more"; words?: string };
 
 export default function RunsPage() {
-  const [search, setSearch] = useSearchParams();
-  const filter = search.get("q") ?? "";
+  const [inAddress, put, search] = useAddress();
+  const [, navigate] = useLocation();
+  const filter = inAddress("q");
   // Who looks for something means all runs; the plain list would be drowned by what is below.
-  const isFlat = filter === "" ? search.get("flat") === "1" : search.get("roots") !== "1";
-  const hidesEnded = search.get("hide") === "1";
-  const sort = (search.get("sort") ?? "newest") as Sort;
+  const isFlat = filter === "" ? inAddress("flat") === "1" : inAddress("roots") !== "1";
+  const hidesEnded = inAddress("hide") === "1";
+  const sort = (inAddress("sort") || "newest") as Sort;
   const field = useRef<HTMLInputElement>(null);
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
   const [chosen, setChosen] = useState<ReadonlyMap<string, RunRow>>(new Map());
-  const put = (name: string, value: string) =>
-    setSearch(
-      (before) => {
-        if (value === "") before.delete(name);
-        else before.set(name, value);
-        return before;
-      },
-      { replace: true },
-    );
 
   const wanted = useDeferredValue(filter);
-  const range = search.get("time") ?? "";
+  const range = inAddress("time");
   // A state, a number or an end is each step's own.
   const folds = !isFlat && filter === "" && !hidesEnded && !isRanked(sort) && !isByEnd(sort);
   const fitting: RunsQuery = {
@@ -121,22 +115,14 @@ export default function RunsPage() {
           />
         </label>
         <TimeRange range={range} onRange={(next) => put("time", next)} />
-        <select aria-label="sorted by" value={sort} onChange={(event) => put("sort", event.target.value === "newest" ? "" : event.target.value)}>
-          {Object.entries(SORTS).map(([name, words]) => (
-            <option key={name} value={name}>
-              {words}
-            </option>
-          ))}
-        </select>
+        <Choice name="sorted by" value={sort} options={Object.entries(SORTS)} onChoose={(next) => put("sort", next === "newest" ? "" : next)} />
         <label className="check button">
           <input type="checkbox" checked={!isFlat} onChange={() => (filter === "" ? put("flat", isFlat ? "" : "1") : put("roots", isFlat ? "1" : ""))} /> roots only
         </label>
         <label className="check button">
           <input type="checkbox" checked={hidesEnded} onChange={() => put("hide", hidesEnded ? "" : "1")} /> hide ended <kbd>h</kbd>
         </label>
-        <Act disabled={rows.length === 0} onClick={() => void chooseAll()}>
-          Choose all <kbd>V</kbd>
-        </Act>
+        <Act disabled={rows.length === 0} onClick={() => void chooseAll()} hint="V">Choose all</Act>
       </div>
       {chosen.size > 0 && (
         <BulkBar runs={[...chosen.values()]} note={chosen.size === CHOSEN_MAX ? "More may fit: so many can be chosen at once." : ""} onClear={() => setChosen(new Map())} />
@@ -149,7 +135,7 @@ export default function RunsPage() {
       <Answered query={pages}>
         {() =>
           rows.length === 0 ? (
-            <NothingFits filter={[wanted, range && (RANGES[range] ?? range)].filter(Boolean).join(", ")} hidden={first?.hidden ?? 0} clear={() => setSearch({}, { replace: true })} />
+            <NothingFits filter={[wanted, range && (RANGES[range] ?? range)].filter(Boolean).join(", ")} hidden={first?.hidden ?? 0} clear={() => navigate("/runs", { replace: true })} />
           ) : (
             <Table
               rows={rows}
@@ -265,9 +251,7 @@ function NothingFits({ filter, hidden, clear }: { filter: string; hidden: number
       <p>
         {everything === null ? "" : `${everything.toLocaleString("en")} runs without the filter`}
         {hidden > 0 && `; ${hidden} more are archived`}.{" "}
-        <button type="button" onClick={clear}>
-          Clear the filter
-        </button>
+        <button type="button" onClick={clear}>Clear the filter</button>
       </p>
     </Empty>
   );

@@ -96,9 +96,7 @@ function ScheduleLine({ schedule, isFirst }: { schedule: ScheduleRow; isFirst: b
       </span>
       <span className="age num">{isPaused ? <>since <Ago at={schedule.pausedAt} /></> : schedule.nextAt === null ? "never" : <Ahead at={schedule.nextAt} />}</span>
       <span className="acts">
-        <Act className="plain" onClick={() => void runNow(name)}>
-          Run now
-        </Act>
+        <Act className="plain" onClick={() => void runNow(name)}>Run now</Act>
         <Act className="plain" onClick={turn}>
           {isPaused ? "Resume" : "Pause"}
         </Act>

@@ -3,7 +3,7 @@ import { Link } from "wouter";
 import { useOlderRuns } from "../api/queries";
 import type { RunRow } from "../api/types";
 import { Heading } from "../components/heading";
-import { TableBox } from "../components/panel";
+import { Table } from "../components/panel";
 import { sessionAt } from "../components/routes";
 import { Said } from "../components/said";
 import { Answered, Empty } from "../components/states";
@@ -26,38 +26,19 @@ export default function SessionsPage() {
           ) : (
             <>
               <div className="box">
-                <TableBox name="sessions">
-                  <thead>
-                    <tr>
-                      <th scope="col">session</th>
-                      <th scope="col" className="num">
-                        runs
-                      </th>
-                      <th scope="col" className="num">
-                        active
-                      </th>
-                      <th scope="col" className="num">
-                        newest
-                      </th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {sessions.map(([session, own]) => (
-                      <tr key={session}>
-                        <td>
-                          <Link href={sessionAt(session)}>
-                            <Said text={session} mono />
-                          </Link>
-                        </td>
-                        <td className="num">{counted(own.length, "run")}</td>
-                        <td className="num">{own.filter((run) => !isEnded(run)).length}</td>
-                        <td className="num">
-                          <Ago at={own[0]?.createdAt} />
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </TableBox>
+                <Table
+                  name="sessions"
+                  columns={["session", "runs", "active", "newest"]}
+                  numbers={[1, 2, 3]}
+                  rows={sessions.map(([session, own]) => [
+                    <Link href={sessionAt(session)}>
+                      <Said text={session} mono />
+                    </Link>,
+                    counted(own.length, "run"),
+                    own.filter((run) => !isEnded(run)).length,
+                    <Ago at={own[0]?.createdAt} />,
+                  ])}
+                />
               </div>
               {query.hasNextPage && (
                 <p className="note">

@@ -6,7 +6,7 @@ import { request } from "../api/client";
 import { useAgents, useCluster, useConfig, useDiagnostics, useLogins, useVersion, useWaiting } from "../api/queries";
 import type { Diagnostics } from "../api/types";
 import { Heading } from "../components/heading";
-import { Facts, Panel, TableBox } from "../components/panel";
+import { Facts, Panel, Table } from "../components/panel";
 import { Said } from "../components/said";
 import { Answered, Command, Empty } from "../components/states";
 import { Ago, Ahead, Took } from "../components/when";
@@ -79,35 +79,21 @@ function Nodes() {
   const alive = cluster.nodes.filter((each) => each.alive);
   return (
     <Panel title="Nodes" note={`${alive.length} of ${cluster.nodes.length} at work${cluster.unowned > 0 ? `; ${cluster.unowned} partitions have no node` : ""}`}>
-      <TableBox name="nodes">
-        <thead>
-          <tr>
-            <th scope="col">node</th>
-            <th scope="col">state</th>
-            <th scope="col">partitions</th>
-            <th scope="col">places</th>
-            <th scope="col">slots</th>
-            <th scope="col">version</th>
-          </tr>
-        </thead>
-        <tbody>
-          {cluster.nodes.map((each) => (
-            <tr key={each.identity}>
-              <td>
-                <Said text={each.name} />
-                {each.isSelf && <span className="note"> this one</span>}
-              </td>
-              <td className={each.alive ? "" : "bad"}>{each.alive ? (each.draining ? "drains" : "at work") : "over"}</td>
-              <td>{each.partitions}</td>
-              <td>
-                <Said text={each.labels.join(", ") || "none"} />
-              </td>
-              <td>{each.slots ?? "no limit"}</td>
-              <td>{each.version}</td>
-            </tr>
-          ))}
-        </tbody>
-      </TableBox>
+      <Table
+        name="nodes"
+        columns={["node", "state", "partitions", "places", "slots", "version"]}
+        rows={cluster.nodes.map((each) => [
+          <>
+            <Said text={each.name} />
+            {each.isSelf && <span className="note"> this one</span>}
+          </>,
+          <span className={each.alive ? "" : "bad"}>{each.alive ? (each.draining ? "drains" : "at work") : "over"}</span>,
+          each.partitions,
+          <Said text={each.labels.join(", ") || "none"} />,
+          each.slots ?? "no limit",
+          each.version,
+        ])}
+      />
     </Panel>
   );
 }
@@ -125,41 +111,22 @@ function Lanes() {
   const gates = waiting.filter((run) => run.wait?.kind === "provider");
   return (
     <Panel title="Lanes and gates">
-      <TableBox name="lanes and gates">
-        <thead>
-          <tr>
-            <th scope="col">lane</th>
-            <th scope="col">slots</th>
-            <th scope="col">taken</th>
-            <th scope="col">in line</th>
-          </tr>
-        </thead>
-        <tbody>
-          {lanes.map((lane) => (
-            <tr key={`${lane.name}/${lane.depth}`}>
-              <td>
-                {lane.name}
-                {lane.depth > 1 && <span className="note"> at depth {lane.depth}</span>}
-              </td>
-              <td>{lane.slots}</td>
-              <td>{lane.used}</td>
-              <td>{lane.queued}</td>
-            </tr>
-          ))}
-          {gates.map((run) => (
-            <tr key={run.runId}>
-              <td className="you">{run.wait?.name}’s provider refuses</td>
-              <td>{run.wait?.status}</td>
-              <td>
-                <Said text={run.why ?? ""} />
-              </td>
-              <td>
-                <Ahead at={run.wait?.endsAt} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </TableBox>
+      <Table
+        name="lanes and gates"
+        columns={["lane", "slots", "taken", "in line"]}
+        rows={[
+          ...lanes.map((lane) => [
+            <>
+              {lane.name}
+              {lane.depth > 1 && <span className="note"> at depth {lane.depth}</span>}
+            </>,
+            lane.slots,
+            lane.used,
+            lane.queued,
+          ]),
+          ...gates.map((run) => [<span className="you">{run.wait?.name}’s provider refuses</span>, run.wait?.status, <Said text={run.why ?? ""} />, <Ahead at={run.wait?.endsAt} />]),
+        ]}
+      />
       {gates.length === 0 && <p className="note body">No provider refuses now.</p>}
     </Panel>
   );
@@ -177,63 +144,29 @@ function Doctor({ found }: { found: Diagnostics }) {
         {problems.length === 0 ? (
           <Empty title="Nothing is damaged, nothing is left over" />
         ) : (
-          <TableBox name="problems">
-            <tbody>
-              {problems.map(([name, text], at) => (
-                <tr key={at}>
-                  <td>
-                    <code>{name}</code>
-                  </td>
-                  <td>
-                    <Said text={text} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </TableBox>
+          <Table name="problems" rows={problems.map(([name, text]) => [<code>{name}</code>, <Said text={text} />])} />
         )}
       </Panel>
       <Panel title="Turned away" note={`${found.refusals.lastDay} in 24 hours`} right={<code>{found.refusals.file}</code>}>
         {found.refusals.newest.length === 0 ? (
           <Empty title="Nobody was turned away" />
         ) : (
-          <TableBox name="turned away">
-            <tbody>
-              {found.refusals.newest.map((each, at) => (
-                <tr key={at}>
-                  <td>
-                    <Ago at={each.refusedAt} />
-                  </td>
-                  <td>
-                    <code>{each.call}</code>
-                  </td>
-                  <td>
-                    <Said text={each.reason} />
-                  </td>
-                  <td className="note">
-                    {each.by} {each.peer}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </TableBox>
+          <Table
+            name="turned away"
+            rows={found.refusals.newest.map((each) => [
+              <Ago at={each.refusedAt} />,
+              <code>{each.call}</code>,
+              <Said text={each.reason} />,
+              <span className="note">
+                {each.by} {each.peer}
+              </span>,
+            ])}
+          />
         )}
       </Panel>
       {found.recoveries.length > 0 && (
         <Panel title="Decided at its start" note={counted(found.recoveries.length, "run")}>
-          <TableBox name="decisions">
-            <tbody>
-              {found.recoveries.map((each) => (
-                <tr key={each.runId}>
-                  <td>
-                    <code>{each.runId}</code>
-                  </td>
-                  <td>{each.phase}</td>
-                  <td>{each.decision}</td>
-                </tr>
-              ))}
-            </tbody>
-          </TableBox>
+          <Table name="decisions" rows={found.recoveries.map((each) => [<code>{each.runId}</code>, each.phase, each.decision])} />
         </Panel>
       )}
     </>
@@ -253,21 +186,7 @@ function Configuration() {
               <summary className="body">
                 {counted(found.values.length, "setting")} from {found.files.join(", ") || "the defaults"}
               </summary>
-              {isOpen && (<TableBox name="settings">
-                  <tbody>
-                    {found.values.map((each) => (
-                      <tr key={each.key}>
-                        <td>
-                          <code>{each.key}</code>
-                        </td>
-                        <td>
-                          <Said text={JSON.stringify(each.value)} mono />
-                        </td>
-                        <td className="note">{each.origin}</td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </TableBox>)}
+              {isOpen && <Table name="settings" rows={found.values.map((each) => [<code>{each.key}</code>, <Said text={JSON.stringify(each.value)} mono />, <span className="note">{each.origin}</span>])} />}
             </details>
           </>
         )}

@@ -1,7 +1,7 @@
 // What a run changed in its worktree.
 import { useDiff } from "../../api/queries";
 import type { RunDetail } from "../../api/types";
-import { Facts, Panel, TableBox } from "../../components/panel";
+import { Facts, Panel, Table } from "../../components/panel";
 import { Said } from "../../components/said";
 import { Answered, Command, Empty } from "../../components/states";
 import { bytes, counted } from "../../text/amounts";
@@ -47,32 +47,17 @@ export function ChangesTab({ run }: { run: RunDetail }) {
           {changes.outOfScope.length > 0 && (
             <p className="body you">Not named by its contract: {changes.outOfScope.map((each) => <Said key={each} text={`${each} `} mono />)}</p>
           )}
-          <TableBox name="changed files">
-            <thead>
-              <tr>
-                <th scope="col">file</th>
-                <th scope="col">what</th>
-                <th scope="col" className="num">
-                  added
-                </th>
-                <th scope="col" className="num">
-                  removed
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {changes.changed.map((each) => (
-                <tr key={each.path}>
-                  <td>
-                    <Said text={each.path} mono />
-                  </td>
-                  <td className={each.kind === "deleted" ? "bad" : ""}>{each.kind}</td>
-                  <td className="num">{each.insertions === null ? "binary" : `+${each.insertions}`}</td>
-                  <td className="num">{each.deletions === null ? "binary" : `−${each.deletions}`}</td>
-                </tr>
-              ))}
-            </tbody>
-          </TableBox>
+          <Table
+            name="changed files"
+            columns={["file", "what", "added", "removed"]}
+            numbers={[2, 3]}
+            rows={changes.changed.map((each) => [
+              <Said text={each.path} mono />,
+              <span className={each.kind === "deleted" ? "bad" : ""}>{each.kind}</span>,
+              each.insertions === null ? "binary" : `+${each.insertions}`,
+              each.deletions === null ? "binary" : `−${each.deletions}`,
+            ])}
+          />
           {workspace !== null && <Diff id={run.runId} />}
           {workspace !== null && (
             <div className="body">
@@ -96,13 +81,7 @@ function Diff({ id }: { id: string }) {
         const lines = found.text.split("\n");
         return (
           <>
-            <div className="diff" tabIndex={0} role="group" aria-label="diff">
-              {lines.slice(0, LINES_SHOWN).map((line, at) => (
-                <div key={at} className={kindOf(line)}>
-                  <Said text={line === "" ? " " : line} mono />
-                </div>
-              ))}
-            </div>
+            <Lines lines={lines.map((text) => ({ sign: "", text }))} />
             {(found.isCut || lines.length > LINES_SHOWN) && (
               <p className="note body">
                 {Math.min(lines.length, LINES_SHOWN).toLocaleString("en")} of {lines.length.toLocaleString("en")} lines
@@ -113,6 +92,19 @@ function Diff({ id }: { id: string }) {
         );
       }}
     </Answered>
+  );
+}
+
+/** Lines of a diff, each with its sign before it or in it. */
+export function Lines({ lines }: { lines: readonly { sign: string; text: string }[] }) {
+  return (
+    <div className="diff" tabIndex={0} role="group" aria-label="diff">
+      {lines.slice(0, LINES_SHOWN).map(({ sign, text }, at) => (
+        <div key={at} className={kindOf(sign === "" ? text : sign)}>
+          <Said text={sign + text || " "} mono />
+        </div>
+      ))}
+    </div>
   );
 }
 

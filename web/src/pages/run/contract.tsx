@@ -1,6 +1,6 @@
 // The contract: each check with its evidence, and on failure what was said beside what was found.
 import type { Check, RunDetail } from "../../api/types";
-import { ShapeMark } from "../../components/shape";
+import { Mark } from "../../components/chip";
 import { Panel } from "../../components/panel";
 import { Said } from "../../components/said";
 import { Ago } from "../../components/when";
@@ -111,15 +111,6 @@ function SaidAndFound({ run }: { run: RunDetail }) {
         ))}
       </div>
     </div>
-  );
-}
-
-function Mark({ shape, hue, text }: { shape: Shape; hue: Hue; text: string }) {
-  return (
-    <span className={`chip ${hue}`}>
-      <ShapeMark shape={shape} />
-      <span>{text}</span>
-    </span>
   );
 }
 

@@ -1,12 +1,14 @@
 // What was asked, what was promised, what was found, what came of it.
+import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { address, runPath } from "../../api/client";
 import { useArtifacts, useResultText, useRun } from "../../api/queries";
 import type { RunDetail } from "../../api/types";
 import { StateChip } from "../../components/chip";
 import { Facts, Panel, Scrolls } from "../../components/panel";
-import { QuestionCard } from "../../components/question-card";
-import { runAt } from "../../components/routes";
+import { Questions } from "../../components/question-card";
+import { RunLink } from "../../components/run-link";
+import { compareAt, runAt } from "../../components/routes";
 import { RowScope } from "../../components/rows";
 import { Said } from "../../components/said";
 import { Command, CopyButton } from "../../components/states";
@@ -15,7 +17,6 @@ import { bytes } from "../../text/amounts";
 import { plain } from "../../text/marks";
 import { isEnded, retriesOf } from "../../text/states";
 import { Contract } from "./contract";
-import { useState } from "react";
 
 export function OverviewTab({ run }: { run: RunDetail }) {
   const asked = run.requests.filter((each) => each.status === "pending");
@@ -24,11 +25,7 @@ export function OverviewTab({ run }: { run: RunDetail }) {
     <div className="two-columns">
       <div>
         <RowScope>
-          <ul className="cards">
-            {asked.map((each, at) => (
-              <QuestionCard key={each.requestId} request={each} isFirst={at === 0} level={2} />
-            ))}
-          </ul>
+          <Questions requests={asked} level={2} />
         </RowScope>
         <Contract run={run} />
         {ended && <Result run={run} />}
@@ -55,8 +52,8 @@ export function OverviewTab({ run }: { run: RunDetail }) {
       <aside aria-label="more about this run">
         <Progress run={run} />
         <Left run={run} />
-        <Below run={run} />
-        <Before run={run} />
+        <Runs title="Below it" ids={run.children.map((each) => each.runId)} right={<Link href={runAt(run.runId, "tree")}>as a tree</Link>} />
+        <Runs title="Waits for" ids={run.dependencies.map((each) => each.runId)} note={run.waitDeadlineAt && <Ahead at={run.waitDeadlineAt} />} />
         <Parameters run={run} />
         <Panel title="From a shell">
           <div className="body">
@@ -157,7 +154,7 @@ function Progress({ run }: { run: RunDetail }) {
 function Left({ run }: { run: RunDetail }) {
   if (!isEnded(run)) return null;
   const kept = run.workspace?.changes?.keptBranches ?? [];
-  const facts: [string, React.ReactNode][] = [
+  const facts: [string, ReactNode][] = [
     ["files", run.filesLeft.length > 0 ? run.filesLeft.map((each) => <Said key={each} text={each} mono />) : null],
     ["worktree", run.workspace === null ? null : run.workspace.kept === false ? "removed" : <Said text={run.workspace.path} mono />],
     ["branch", run.workspace === null ? null : <Said text={run.workspace.branch} mono />],
@@ -173,29 +170,18 @@ function Left({ run }: { run: RunDetail }) {
   );
 }
 
-function Below({ run }: { run: RunDetail }) {
-  if (run.children.length === 0) return null;
-  return (
-    <Panel title="Below it" right={<Link href={runAt(run.runId, "tree")}>as a tree</Link>}>
-      <ul className="body links">
-        {run.children.slice(0, 12).map((each) => (
-          <RunLinkLine key={each.runId} id={each.runId} />
-        ))}
-        {run.children.length > 12 && <li className="note">{run.children.length - 12} more</li>}
-      </ul>
-    </Panel>
-  );
-}
+const RUNS_SHOWN = 12;
 
-function Before({ run }: { run: RunDetail }) {
-  if (run.dependencies.length === 0) return null;
+/** Runs that it has to do with; of many the first. */
+function Runs({ title, ids, ...others }: { title: string; ids: readonly string[]; note?: ReactNode; right?: ReactNode }) {
+  if (ids.length === 0) return null;
   return (
-    <Panel title="Waits for" note={run.waitDeadlineAt && <Ahead at={run.waitDeadlineAt} />}>
+    <Panel title={title} {...others}>
       <ul className="body links">
-        {run.dependencies.slice(0, 12).map((each) => (
-          <RunLinkLine key={each.runId} id={each.runId} />
+        {ids.slice(0, RUNS_SHOWN).map((each) => (
+          <RunLinkLine key={each} id={each} />
         ))}
-        {run.dependencies.length > 12 && <li className="note">{run.dependencies.length - 12} more</li>}
+        {ids.length > RUNS_SHOWN && <li className="note">{ids.length - RUNS_SHOWN} more</li>}
       </ul>
     </Panel>
   );
@@ -207,9 +193,7 @@ function RunLinkLine({ id }: { id: string }) {
   return (
     <li>
       <StateChip run={run} />{" "}
-      <Link href={runAt(id)}>
-        <Said text={run.label} />
-      </Link>{" "}
+      <RunLink run={run} />{" "}
       <span className="note">{run.agentId}</span>
     </li>
   );
@@ -229,7 +213,9 @@ function Parameters({ run }: { run: RunDetail }) {
           ["budget", run.budget?.text ?? "none"],
           ["tags", plain(run.tags.join(", "))],
           ["plan", run.planId && <Link key="plan" href={`/plans/${run.planId}`}>{run.planId}</Link>],
-          ["repeats", run.retryFrom && <Link key="from" href={runAt(run.retryFrom)}>{run.retryFrom}</Link>],
+          ["repeats", run.retryFrom && <>
+            <Link href={runAt(run.retryFrom)}>{run.retryFrom}</Link>, <Link href={compareAt(run.retryFrom, run.runId)}>compare</Link>
+          </>],
           ["continues", run.continues && <Link key="on" href={runAt(run.continues)}>{run.continues}</Link>],
         ]}
       />

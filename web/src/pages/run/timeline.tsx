@@ -1,16 +1,18 @@
 // Where a run's time went: phases, attempts, checks, delivery and the runs below it as bars.
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { Link } from "wouter";
-import { useRuns, useTimeline, useWhy } from "../../api/queries";
+import { useRuns, useTimeline, useToolLines, useWhy } from "../../api/queries";
 import type { RunDetail, RunRow, TimelineEvent } from "../../api/types";
-import { Bars, Legend, type Lane } from "../../components/bars";
-import { Panel } from "../../components/panel";
+import { BarCell, Bars, Legend, type Lane } from "../../components/bars";
+import { Panel, Table } from "../../components/panel";
 import { runAt } from "../../components/routes";
+import { RunLink } from "../../components/run-link";
 import { Said } from "../../components/said";
 import { Answered } from "../../components/states";
 import { useWords } from "../../live/clock";
-import { counted } from "../../text/amounts";
+import { count, counted, dollars } from "../../text/amounts";
 import { withoutSign } from "../../text/alerts";
+import { callsOf, type Call, type Used } from "../../text/tool-calls";
 import { isEnded, stateOf } from "../../text/states";
 import { mostly, segmentsOf, type Kind, type Segment } from "../../text/segments";
 import { ms, span } from "../../text/times";
@@ -24,6 +26,7 @@ export function TimelineTab({ run }: { run: RunDetail }) {
   return (
     <>
       <Answered query={timeline}>{(found) => <Where run={run} events={found.events} />}</Answered>
+      {timeline.data && <Calls run={run} events={timeline.data.events} />}
       <Panel title="Why, step by step" note={why.data && counted(why.data.steps.length, "line")}>
         <Answered query={why}>
           {(found) => (
@@ -96,13 +99,62 @@ function Where({ run, events }: { run: RunDetail; events: readonly TimelineEvent
   );
 }
 
+const CALLS_SHOWN = 100;
+
+/** Its tool calls along time; tokens and cost as far as its journal has them. */
+function Calls({ run, events }: { run: RunDetail; events: readonly TimelineEvent[] }) {
+  const log = useToolLines(run.runId).data;
+  const [isByLength, setByLength] = useState(false);
+  const [most, setMost] = useState(CALLS_SHOWN);
+  const calls = useMemo(() => callsOf(log?.lines ?? [], usedOf(events)), [log, events]);
+  const now = useWords((at) => Math.floor(at / 1_000) * 1_000);
+  if (log === undefined || calls.length === 0) return null;
+  const endOf = ({ attempt, to }: Call) => to ?? ms(run.attempts.find((each) => each.number === attempt)?.endedAt) ?? now;
+  const lengthOf = (call: Call) => (call.from === null ? -1 : endOf(call) - call.from);
+  const from = Math.min(...calls.map((each) => each.from ?? endOf(each)));
+  const to = Math.max(from + 1, ...calls.map(endOf));
+  const shown = (isByLength ? [...calls].sort((a, b) => lengthOf(b) - lengthOf(a)) : calls).slice(0, most);
+  return (
+    <Panel
+      title="Tool calls"
+      note={`${log.returnedLines < log.totalLines ? "the newest " : ""}${calls.length}; tokens and cost as told of since the call before, ? = not told`}
+      right={<button type="button" className="plain" aria-pressed={isByLength} onClick={() => setByLength(!isByLength)}>longest first</button>}
+    >
+      <Table
+        name="tool calls"
+        columns={["call", "when", "time", "tokens", "cost"]}
+        numbers={[2, 3, 4]}
+        rows={shown.map((call) => [
+          <Link href={`${runAt(run.runId, "transcript")}?line=${call.seq}`}>
+            <Said text={`${call.name} ${call.asked}`.slice(0, 120)} mono />
+          </Link>,
+          <BarCell from={((call.from ?? endOf(call)) - from) / (to - from)} to={(endOf(call) - from) / (to - from)} kind={call.isError ? "bad" : call.to === null ? "work" : "ok"} />,
+          call.from === null ? "?" : span(lengthOf(call)),
+          call.tokens === null ? "?" : count(call.tokens),
+          call.costUsd === null ? "?" : dollars(call.costUsd),
+        ])}
+      />
+      {calls.length > shown.length && <button type="button" className="plain" onClick={() => setMost(calls.length)}>{calls.length - shown.length} more</button>}
+    </Panel>
+  );
+}
+
+/** The totals that an attempt told of, without what came from a cache. */
+function usedOf(events: readonly TimelineEvent[]): Used[] {
+  return events.flatMap(({ occurredAt, data }) => {
+    const { attempt, signal } = data as { attempt: number; signal?: { usage?: Partial<Record<"tokensIn" | "tokensOut" | "tokensCacheRead" | "costUsd", number>> } };
+    const usage = signal?.usage;
+    if (usage === undefined) return [];
+    const tokens = usage.tokensIn === undefined || usage.tokensOut === undefined ? null : usage.tokensIn + usage.tokensOut - (usage.tokensCacheRead ?? 0);
+    return [{ at: ms(occurredAt) ?? 0, attempt, tokens, costUsd: usage.costUsd ?? null }];
+  });
+}
+
 function childLane(run: RunRow, now: number): Lane {
   return {
     key: run.runId,
     label: (
-      <Link href={runAt(run.runId)}>
-        <Said text={run.label} />
-      </Link>
+      <RunLink run={run} />
     ),
     segments: pieces(run.startedAt, run.endedAt, now, endKind(run.outcome?.status ?? null)),
     note: stateOf(run).word,

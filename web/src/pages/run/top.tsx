@@ -1,13 +1,14 @@
 // The head of a run's page: state, the sentence of why, the numbers, and what can be done.
 import { useState } from "react";
-import { useLocation } from "wouter";
+import { Link, useLocation } from "wouter";
 import { cancel, interrupt, keep, markRead, pause, redeliver, resume, retry, retrySoon, send, steer } from "../../api/actions";
 import { useRunStatus } from "../../api/queries";
 import type { RunDetail } from "../../api/types";
 import { Act, ForOperators, useWhyNot } from "../../components/act";
 import { StateChip } from "../../components/chip";
 import { Cost, Tokens } from "../../components/cost";
-import { runAt } from "../../components/routes";
+import { Form } from "../../components/form";
+import { compareAt, runAt } from "../../components/routes";
 import { Said } from "../../components/said";
 import { Ago, Ahead, Took } from "../../components/when";
 import { useDraft } from "../../live/drafts";
@@ -40,6 +41,11 @@ export function RunTop({ run }: { run: RunDetail }) {
           <li>
             attempt {run.attempt}
             {retriesOf(run) !== "none" && `, retries: ${retriesOf(run)}`}
+            {run.attempts.length > 1 && (
+              <>
+                , <Link href={compareAt(run.attempts.at(-2)?.attemptId ?? "", run.attempts.at(-1)?.attemptId ?? "")}>compare the last two</Link>
+              </>
+            )}
             {run.attempts.at(-1)?.pid != null && !isEnded(run) && ` (pid ${run.attempts.at(-1)?.pid})`}
           </li>
         )}
@@ -151,54 +157,24 @@ function Actions({ run }: { run: RunDetail }) {
   return (
     <>
       <div className="actions" role="group" aria-label="actions">
-        {run.pendingRequestCount > 0 && (
-          <Act className="primary" onClick={() => (navigate(runAt(run.runId)), setTimeout(answerNow))}>
-            Answer <kbd>a</kbd>
-          </Act>
-        )}
+        {run.pendingRequestCount > 0 && <Act className="primary" onClick={() => (navigate(runAt(run.runId)), setTimeout(answerNow))} hint="a">Answer</Act>}
         {ended ? (
           <>
-            <Act className={run.outcome?.status === "ok" ? "" : "primary"} onClick={() => void again()}>
-              Retry <kbd>r</kbd>
-            </Act>
-            <Act onClick={() => navigate(`/new?from=${encodeURIComponent(run.runId)}`)}>
-              Retry with changes
-            </Act>
-            {can(run, "resume") && (
-              <Act onClick={goOn}>
-                Continue <kbd>n</kbd>
-              </Act>
-            )}
-            {run.readAt === null && (
-              <Act onClick={() => void markRead([run])}>
-                Mark as read <kbd>x</kbd>
-              </Act>
-            )}
+            <Act className={run.outcome?.status === "ok" ? "" : "primary"} onClick={() => void again()} hint="r">Retry</Act>
+            <Act onClick={() => navigate(`/new?from=${encodeURIComponent(run.runId)}`)}>Retry with changes</Act>
+            {can(run, "resume") && <Act onClick={goOn} hint="n">Continue</Act>}
+            {run.readAt === null && <Act onClick={() => void markRead([run])} hint="x">Mark as read</Act>}
             {run.announcementConsumedAt !== null && <Act onClick={() => void redeliver(run)}>Deliver again</Act>}
           </>
         ) : (
           <>
-            {can(run, "steer") && (
-              <Act onClick={steerNow}>
-                Steer <kbd>s</kbd>
-              </Act>
-            )}
-            {can(run, "interrupt") && (
-              <Act onClick={() => void interrupt(run)}>
-                Interrupt <kbd>i</kbd>
-              </Act>
-            )}
-            <Act onClick={togglePause}>
-              {run.paused ? "Resume" : "Pause"} <kbd>p</kbd>
-            </Act>
+            {can(run, "steer") && <Act onClick={steerNow} hint="s">Steer</Act>}
+            {can(run, "interrupt") && <Act onClick={() => void interrupt(run)} hint="i">Interrupt</Act>}
+            <Act onClick={togglePause} hint="p">{run.paused ? "Resume" : "Pause"}</Act>
             {run.cancelAt === null ? (
-              <Act className="danger" onClick={() => void cancel(run)}>
-                Cancel <kbd>⌫</kbd>
-              </Act>
+              <Act className="danger" onClick={() => void cancel(run)} hint="⌫">Cancel</Act>
             ) : (
-              <Act className="primary" onClick={() => void keep(run)}>
-                Keep it
-              </Act>
+              <Act className="primary" onClick={() => void keep(run)}>Keep it</Act>
             )}
           </>
         )}
@@ -221,12 +197,9 @@ function Say({ run, kind, onClose }: { run: RunDetail; kind: "steer" | "continue
     onClose();
   };
   return (
-    <form
+    <Form
       className="say"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void submit();
-      }}
+      onSend={submit}
       onKeyDown={(event) => {
         if (event.key === "Escape") onClose();
         if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void submit();
@@ -236,9 +209,7 @@ function Say({ run, kind, onClose }: { run: RunDetail; kind: "steer" | "continue
       <button type="submit" className="primary">
         Send <kbd>Ctrl ↵</kbd>
       </button>
-      <button type="button" className="plain" onClick={onClose}>
-        Close
-      </button>
-    </form>
+      <button type="button" className="plain" onClick={onClose}>Close</button>
+    </Form>
   );
 }

@@ -1,16 +1,20 @@
 // What the worker said and did: virtual, followed live, searched by the daemon. Below it a line to
 // write into the session.
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, useEffect, useRef, useState } from "react";
+import { memo, useCallback, useEffect, useRef, useState } from "react";
+import { Link } from "wouter";
 import { answer, send } from "../../api/actions";
 import type { RunDetail } from "../../api/types";
 import { Act, ForOperators, useWhyNot } from "../../components/act";
+import { Choice, Form } from "../../components/form";
+import { runAt } from "../../components/routes";
 import { Said } from "../../components/said";
 import { Spacer } from "../../components/spacer";
-import { copy, Empty, Skeleton, Trouble } from "../../components/states";
+import { copy, download, Empty, Skeleton, Trouble } from "../../components/states";
+import { useAddress } from "../../live/address";
 import { useDraft } from "../../live/drafts";
 import { useKeys } from "../../live/keys";
-import { useTranscript, wholeText, type FoundLine, type Transcript } from "../../live/transcript";
+import { placeOf, useTranscript, wholeText, type FoundLine, type Transcript } from "../../live/transcript";
 import { counted } from "../../text/amounts";
 import { plain } from "../../text/marks";
 import { can, isEnded } from "../../text/states";
@@ -25,20 +29,22 @@ const TYPING_MS = 200;
 const NEAR_END_PX = 40;
 
 export function TranscriptTab({ run }: { run: RunDetail }) {
-  const [grep, setGrep] = useState("");
-  const [type, setType] = useState("");
-  const [attempt, setAttempt] = useState("");
-  const [follows, setFollows] = useState(true);
+  const [inAddress, put] = useAddress();
+  const [grep, type, attempt] = ["grep", "type", "attempt"].map(inAddress) as [string, string, string];
+  const line = Number(inAddress("line"));
+  const [follows, setFollows] = useState(line === 0);
   const asked = useSettled(grep, TYPING_MS);
   const filter = { grep: asked, type, attempt };
   const [found, need] = useTranscript(run.runId, filter);
   const searched = (words: string) => {
-    setGrep(words);
+    put("grep", words);
     // From the newest hits on: those at any other place would be a second search.
     setFollows(true);
   };
   const search = useRef<HTMLInputElement>(null);
   const box = useRef<HTMLDivElement>(null);
+  // The line that was brought in sight, once: whoever scrolls away and back is not moved.
+  const isThere = useRef(0);
   useKeys({ "/": () => search.current?.focus(), f: () => setFollows((before) => !before) });
 
   const blocks = useVirtualizer({
@@ -47,7 +53,7 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
     estimateSize: (block) => linesIn(block, found.total) * LINE_PX,
     overscan: 1,
   });
-  useEffect(() => blocks.measure(), [asked, type, attempt, blocks]);
+  useEffect(() => (blocks.measure(), void (isThere.current = 0)), [asked, type, attempt, blocks]);
   const shown = blocks.getVirtualItems();
   useEffect(() => {
     // Its end comes by itself; what is there before it is scrolled to, nobody asked for.
@@ -61,6 +67,13 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
   useEffect(() => {
     if (follows && found.total > 0) blocks.scrollToIndex(Math.ceil(found.total / BLOCK) - 1, { align: "end" });
   }, [follows, found.total, blocks]);
+  const marked = useCallback((it: HTMLElement | null) => (it === null || isThere.current === line ? undefined : ((isThere.current = line), it.scrollIntoView({ block: "center" }))), [line]);
+  useEffect(() => {
+    if (line > 0) setFollows(false);
+    if (line > 0 && isThere.current !== line && found.isLoaded) void placeOf(run.runId, filter, line).then((at) => blocks.scrollToIndex(Math.floor(at / BLOCK), { align: "start" }));
+    // When it is asked for, and not with each line that comes.
+    // eslint-disable-next-line
+  }, [line, found.isLoaded]);
   const scrolled = () => {
     const { scrollHeight = 0, scrollTop = 0, clientHeight = 0 } = box.current ?? {};
     const isAtEnd = scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
@@ -79,27 +92,14 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
           <input ref={search} value={grep} onChange={(event) => searched(event.target.value)} placeholder="a regular expression" />
           <span className="note">{found.isLoaded && counted(found.total, "line")}</span>
         </label>
-        <select aria-label="types of lines" value={type} onChange={(event) => setType(event.target.value)}>
-          <option value="">all types</option>
-          {TYPES.map((each) => (
-            <option key={each}>{each}</option>
-          ))}
-        </select>
-        <select aria-label="attempt" value={attempt} onChange={(event) => setAttempt(event.target.value)}>
-          <option value="">all attempts</option>
-          {run.attempts.map((each) => (
-            <option key={each.number} value={each.number}>
-              attempt {each.number}
-            </option>
-          ))}
-        </select>
+        <Choice name="types of lines" value={type} options={[["", "all types"], ...TYPES.map((each) => [each, each] as const)]} onChoose={(next) => put("type", next)} />
+        <Choice name="attempt" value={attempt} options={[["", "all attempts"], ...run.attempts.map(({ number }) => [number, `attempt ${number}`] as const)]} onChoose={(next) => put("attempt", next)} />
         <label className="check button">
           <input type="checkbox" checked={follows} onChange={(event) => setFollows(event.target.checked)} />
           follow <kbd>f</kbd>
         </label>
-        <button type="button" onClick={() => void copy(wholeText(run.runId, filter))}>
-          Copy
-        </button>
+        <button type="button" onClick={() => void copy(wholeText(run.runId, filter))}>Copy</button>
+        <button type="button" onClick={() => void download(`${run.runId}.log`, wholeText(run.runId, filter))}>Download</button>
       </div>
       {found.error !== null && <Trouble error={found.error} />}
       <div className="box lines-box">
@@ -110,15 +110,13 @@ export function TranscriptTab({ run }: { run: RunDetail }) {
           <Spacer height={shown[0]?.start ?? 0} />
           {shown.map(({ key, index }) => (
             <div key={key} ref={blocks.measureElement} data-index={index}>
-              <Block lines={found.lines} first={index * BLOCK} number={linesIn(index, found.total)} />
+              <Block id={run.runId} lines={found.lines} first={index * BLOCK} number={linesIn(index, found.total)} line={line} marked={marked} />
             </div>
           ))}
           <Spacer height={blocks.getTotalSize() - (shown.at(-1)?.end ?? 0)} />
         </div>
         {!follows && below > 0 && (
-          <button type="button" className="below" onClick={() => setFollows(true)}>
-            {counted(below, "line")} below <kbd>f</kbd>
-          </button>
+          <button type="button" className="below" onClick={() => setFollows(true)}>{counted(below, "line")} below <kbd>f</kbd></button>
         )}
         <ForOperators>
           {(run.pendingRequestCount > 0 || can(run, "resume") || (can(run, "steer") && !isEnded(run))) && <Attach run={run} />}
@@ -143,14 +141,14 @@ function useSettled<T>(value: T, wait: number): T {
   return settled;
 }
 
-type BlockProps = { lines: Transcript["lines"]; first: number; number: number };
+type BlockProps = { id: string; lines: Transcript["lines"]; first: number; number: number; line: number; marked: (it: HTMLElement | null) => void };
 
-const Block = memo(function Block({ lines, first, number }: BlockProps) {
+const Block = memo(function Block({ id, lines, first, number, line: wanted, marked }: BlockProps) {
   return Array.from({ length: number }, (_, at) => {
     const line = lines.get(first + at);
     return (
-      <div key={line?.seq ?? -at} className={`logline ${line?.type ?? ""}`}>
-        {line ? <Line line={line} /> : <span className="note">{line === null ? "gone" : "…"}</span>}
+      <div key={line?.seq ?? -at} ref={line?.seq === wanted ? marked : null} className={`logline ${line?.type ?? ""}${line?.seq === wanted ? " marked" : ""}`}>
+        {line ? <Line id={id} line={line} /> : <span className="note">{line === null ? "gone" : "…"}</span>}
       </div>
     );
   });
@@ -166,15 +164,19 @@ const FOLD_CHARS = 240;
 const WORDS: Record<string, string> = { tool: "tool", error: "error", thinking: "thinks", system: "·", user: "›" };
 
 /** One line; a long one and a tool's output are folded to their beginning. */
-function Line({ line }: { line: FoundLine }) {
+function Line({ id, line }: { id: string; line: FoundLine }) {
   const [isOpen, setOpen] = useState(false);
   const folds = line.type === "tool" || line.type === "thinking";
   const flat = line.type === "tool" ? toolLine(line.text) : line.text;
   const isFolded = folds && !isOpen && flat.length > FOLD_CHARS;
   return (
     <>
-      <span className="seq">{line.seq}</span>
-      <span className="ts">{clockSeconds(line.ts)}</span>
+      <span className="ts">
+        <Link tabIndex={-1} href={`${runAt(id, "transcript")}?line=${line.seq}`} title="the address of this line, among all lines">
+          {line.seq}
+        </Link>{" "}
+        {clockSeconds(line.ts)}
+      </span>
       <span className="kind">{WORDS[line.type] ?? ""}</span>
       <span>
         <Said text={isFolded ? flat.slice(0, FOLD_CHARS) : isOpen ? line.text : flat} hits={line.hits} mono />
@@ -209,17 +211,9 @@ function Attach({ run }: { run: RunDetail }) {
     if (isTaken) clear();
   };
   return (
-    <form
-      className="attach"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void submit();
-      }}
-    >
+    <Form className="attach" onSend={submit}>
       <input aria-label={what} placeholder={what} value={words} onChange={(event) => setWords(event.target.value)} autoComplete="off" />
-      <Act type="submit" className="primary" disabled={isSending || words.trim() === ""}>
-        Send <kbd>↵</kbd>
-      </Act>
-    </form>
+      <Act type="submit" className="primary" disabled={isSending || words.trim() === ""} hint="↵">Send</Act>
+    </Form>
   );
 }

@@ -9,6 +9,7 @@ import { Panel } from "../../components/panel";
 import { runAt, treeAt } from "../../components/routes";
 import { RowScope, useRow } from "../../components/rows";
 import { useRowsInView } from "../../components/rows-in-view";
+import { RunLink } from "../../components/run-link";
 import { Said } from "../../components/said";
 import { Spacer } from "../../components/spacer";
 import { Answered, copy } from "../../components/states";
@@ -98,9 +99,7 @@ function Row({ refOf, index, row, onTurn }: RowProps) {
             <WordChip word={row.word} text={`${row.nodes.length} ${row.word}`} />
           </span>
           <span role="gridcell">
-            <button type="button" className="plain" tabIndex={-1} onClick={onTurn}>
-              unfold
-            </button>
+            <button type="button" className="plain" tabIndex={-1} onClick={onTurn}>unfold</button>
           </span>
           <span role="gridcell" className="why note">
             {row.nodes.slice(0, 4).map((each) => each.label).join(", ")} …
@@ -140,9 +139,7 @@ function RunCells({ node, isOpen, onTurn }: { node: RunNode; isOpen: boolean | n
         <StateChip run={node} />
       </span>
       <span role="gridcell" className="label">
-        <Link href={runAt(node.runId)} tabIndex={-1}>
-          <Said text={node.label} />
-        </Link>
+        <RunLink run={node} tabIndex={-1} />
       </span>
       <span role="gridcell" className="note">
         {node.agentId}
