@@ -27,6 +27,7 @@ export type BudgetState = Schemas["BudgetState"];
 export type Check = Schemas["Check"];
 export type ConfiguredAgent = Schemas["ConfiguredAgent"];
 export type Cluster = Schemas["Cluster"];
+export type ClusterNode = Schemas["ClusterNode"];
 export type DaemonVersion = Schemas["DaemonVersion"];
 export type Diagnostics = Schemas["Diagnostics"];
 export type DryRun = Schemas["DryRun"];
