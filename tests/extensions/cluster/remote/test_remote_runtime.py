@@ -437,8 +437,14 @@ def test_a_machine_without_descriptors_refuses_what_is_new_and_goes_on_with_what
 
 
 @pytest.mark.requirement("cluster:sick-node")
-def test_while_another_call_may_start_it_nobody_says_that_nothing_is_there(far: Far) -> None:
-    of = far.harness.launch("true")
+def test_what_may_be_started_all_the_same_is_not_told_as_not_there(far: Far) -> None:
+    of, unsaid = far.harness.launch("true"), OSError(errno.EMFILE, "no look at it")
+    gone = OSError(errno.ECHILD, "the launcher ended")
+    for error, cause in ((unsaid, None), (RuntimeUnavailable("no"), gone)):
+        with pytest.raises(RuntimeUnavailable) as refused, far.slots.starting(of):
+            raise error from cause
+        assert refused.value.details[SURE] is False
+        assert far.slots.keep(of.attempt_id)
     other = far.slots.starting(of)
     with other, pytest.raises(RuntimeUnavailable) as refused, far.slots.starting(of):
         raise RuntimeUnavailable("no") from OSError(errno.ENOSPC, "full")

@@ -9,6 +9,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from errno import ECHILD
 from pathlib import Path
 from typing import Final
 
@@ -131,11 +132,12 @@ class Slots:
             RuntimeUnavailable: The machine lacked something to start it with; see ``SURE``.
         """
         attempt, directory = of.attempt_id, self._directory(of.run_id, of.number, turn)
-        is_new = not directory.is_claimed
+        is_new, is_begun, is_sure = not directory.is_claimed, False, True
         self._under_way[attempt] += 1
         try:
             if is_new:
                 require_room(self._attempts_dir.parent)
+            is_begun = True
             yield
             if is_new:
                 self._health.worked()
@@ -144,15 +146,19 @@ class Slots:
             if lack is None:
                 raise
             self._health.failed(lack)
-            # Another call about the same attempt may start it yet.
+            # A shim may be there that has not claimed it yet, or another call may start one.
+            is_told = isinstance(error, RuntimeUnavailable) and lack != ECHILD
+            is_sure = (is_told or not is_begun) and self._under_way[attempt] == 1
+            is_sure = is_sure and not directory.is_claimed
             raise RuntimeUnavailable(
-                f"nothing was started: {LACKS[lack]}",
-                details={SURE: self._under_way[attempt] == 1},
+                f"nothing was started: {LACKS[lack]}", details={SURE: is_sure}
             ) from error
         finally:
             self._under_way[attempt] -= 1
+            self._under_way = +self._under_way
             with self._lock:
-                self._kept.pop(attempt, None)
+                if is_sure:  # else it is tried here again, and nowhere else
+                    self._kept.pop(attempt, None)
                 if _is_live(directory):
                     self._live[attempt] = directory
 
