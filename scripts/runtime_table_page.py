@@ -8,8 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from subagents.extensions.conversation.versions_seen import ProgramVersions, versions_seen
+import msgspec
 
+from subagents.extensions.conversation.versions_seen import ProgramVersions, Trial, versions_seen
+
+TRIALS_MAX: Final = 5
+"""Kept per program; the oldest are forgotten first."""
 PAGE: Final = Path(__file__).parents[1] / "docs" / "runtime-table.md"
 CELLS: Final = (
     *("edit", "command", "ask", "spawn", "no deliverable", "steer", "interrupt", "cancel"),
@@ -52,6 +56,12 @@ def page(table: Mapping[str, ProgramVersions]) -> str:
         if row.oldest is not None
     ]
     return "\n".join([*lines, "", "The oldest versions that can work:", "", *oldest]) + "\n"
+
+
+def with_trial(row: ProgramVersions, trial: Trial) -> ProgramVersions:
+    """The row with one more trial; an earlier one of the same version gives way to it."""
+    others = [each for each in row.seen if each.version != trial.version]
+    return msgspec.structs.replace(row, seen=(*others, trial)[-TRIALS_MAX:])
 
 
 def main(arguments: list[str]) -> int:

@@ -27,6 +27,7 @@ it is on the wire and in logs and is never renamed. ``retryable`` says whether t
 succeed later without a change by the caller.
 """
 
+import errno
 from collections.abc import Mapping, Sequence
 from typing import Final, Self
 
@@ -47,6 +48,18 @@ EXIT_INTERRUPTED: Final = 130
 def plain_error(error: Exception) -> str:
     """What an error of others says, without the name of its class; the log has that."""
     return str(error) or "an unexpected error, which the daemon's log describes"
+
+
+LACKS: Final[Mapping[int, str]] = {
+    errno.ENOSPC: "no space left on its disk",
+    errno.EDQUOT: "its disk quota is used up",
+    errno.EMFILE: "the daemon has too many files open",
+    errno.ENFILE: "it has too many files open",
+    errno.ENOMEM: "it has no memory left",
+    errno.EAGAIN: "it can start no more processes",
+    errno.ECHILD: "the process that starts workers ended",
+}
+"""Errors by which a machine says that it lacks something, whatever was asked of it."""
 
 
 class SubagentsError(Exception):
@@ -87,6 +100,13 @@ class SubagentsError(Exception):
             "retryable": self.retryable,
             "hint": self.hint,
         }
+
+
+def lack_of(error: BaseException | None) -> int | None:
+    """Which of ``LACKS`` an error comes from; None = from none."""
+    if isinstance(error, OSError) and error.errno in LACKS:
+        return error.errno
+    return None if error is None else lack_of(error.__cause__)
 
 
 PROBLEMS_MAX: Final = 50

@@ -1,6 +1,7 @@
 """Effects are performed at least once and in order; slow ones hold nobody up."""
 
 import asyncio
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from subagents.domain.run.run import (
 from subagents.domain.run.values import (
     replace,
 )
-from subagents.errors import StoreUnavailable
+from subagents.errors import LACKS, StoreUnavailable
 from subagents.ports import AttemptRef, OutboxEntry
 
 
@@ -45,6 +46,25 @@ def test_a_turn_that_was_started_before_a_crash_is_stopped_when_it_may_not_start
 
         assert isinstance(answer, AttemptStartFailed)
         assert [(ref.attempt_id, ref.turns) for ref in refs] == [(f"{run_id}#1", 2)]
+
+    in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("start:machine-lacks")
+@pytest.mark.parametrize("lack", LACKS, ids=errno.errorcode.__getitem__)
+def test_a_start_that_fails_for_want_of_something_on_the_machine_uses_no_retry(
+    lack: int, tmp_path: Path
+) -> None:
+    async def scenario(world: World) -> None:
+        world.runtime.lacks = lack
+        run_id = await world.spawn("quick")
+        await world.clock.advance(3600)
+        assert (await world.until(run_id, Phase.SPAWNING)).attempt.outcome is None
+        world.runtime.lacks = None
+        await world.clock.advance(30)
+        run = await world.until(run_id)
+        assert run.conclusion is not None
+        assert (run.conclusion.outcome, len(run.attempts)) == (OK, 1)
 
     in_world(tmp_path, scenario)
 

@@ -1,6 +1,7 @@
 """A whole engine on a real database, with a scripted runtime and a clock moved by hand."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,7 +26,7 @@ from subagents.engine.engine import Adapters, Engine, Sharing
 from subagents.engine.runs.spawn import Receipt
 from subagents.engine.runs.spawn_call import RunAsked, SpawnContext
 from subagents.engine.verification.verifier import Verifier
-from subagents.errors import StoreUnavailable
+from subagents.errors import RuntimeUnavailable, StoreUnavailable
 from subagents.ports import AttemptRef, Batch, Courier, Launch, StartedInfo
 from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.store.environment_files import EnvironmentFiles
@@ -97,13 +98,24 @@ class WatchedRuntime(ScriptedRuntime):
         self.forgotten: list[str] = []
         self.is_blind = False
         self.hangs = False
+        self.lacks: int | None = None
+        """The error by which its machine says that it can start nothing."""
         self.stop_called = asyncio.Event()
 
     async def start(self, launch: Launch) -> StartedInfo:
         self.launches.append(launch)
         if self.hangs:
             await asyncio.get_running_loop().create_future()
+        if self.lacks is not None:
+            try:
+                self.require_machine()
+            except OSError as error:
+                raise RuntimeUnavailable(f"cannot start a worker: {error}") from error
         return await super().start(launch)
+
+    def require_machine(self) -> None:
+        if self.lacks is not None:
+            raise OSError(self.lacks, os.strerror(self.lacks))
 
     async def watch(
         self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]

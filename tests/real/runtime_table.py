@@ -28,7 +28,6 @@ from subagents.extensions.conversation.versions_seen import (  # noqa: E402
     Trial,
     number_in,
     versions_seen,
-    with_trial,
 )
 from subagents.process_group import run  # noqa: E402
 
@@ -51,7 +50,7 @@ def kept(rows: dict[str, dict[str, str]]) -> None:
     table = dict(versions_seen())
     for name, cells in rows.items():
         trial = Trial(version=version_of(name), tried_on=today, held=cells)
-        table[name] = with_trial(table.get(name, ProgramVersions()), trial)
+        table[name] = runtime_table_page.with_trial(table.get(name, ProgramVersions()), trial)
     FILE.write_bytes(msgspec.json.format(msgspec.json.encode(table), indent=2) + b"\n")
     runtime_table_page.PAGE.write_text(runtime_table_page.page(table))
 

@@ -15,6 +15,7 @@ from subagents.extensions.cluster.engine.cluster_placement import ClusterPlaces
 from subagents.extensions.cluster.node_ports import NodeAnswer, NodeStream, Offer
 from subagents.extensions.cluster.remote.attempt_calls import PATH
 from subagents.extensions.cluster.remote.attempt_host import AttemptHost
+from subagents.extensions.cluster.remote.node_health import NodeHealth
 from subagents.extensions.cluster.remote.remote_runtime import RemoteRuntimes
 from subagents.extensions.cluster.shared_store import Survey
 from subagents.ports import Runtime, Workplace
@@ -141,4 +142,5 @@ def places_of(
             client, machine.clock, machine.off_loop, result_bytes_max=RESULT_BYTES_MAX
         ),
         workplaces=lambda _node: workplace(),
+        health=NodeHealth(lambda: None, machine.clock.elapsed_ms),
     )

@@ -50,6 +50,7 @@ class NodeRow:
     peers: frozenset[str] = frozenset()
     is_over: bool = False
     is_draining: bool = False
+    degraded: str | None = None
 
 
 @dataclass(slots=True)
@@ -219,6 +220,7 @@ class SharedSqlite(SqliteStore):
                 version=__version__,
                 left_s=min(row.until_s - now_s, 0.0) if row.is_over else row.until_s - now_s,
                 is_draining=row.is_draining,
+                degraded=row.degraded,
             )
             for row in shared.nodes.values()
             if row.identity in has_some or (not row.is_over and row.until_s > now_s - outage_s)
@@ -275,6 +277,10 @@ class SharedSqlite(SqliteStore):
             if self._shared.owners.get(part) == self.identity:
                 del self._shared.owners[part]
         self._open.forget()
+
+    def degrade(self, why: str | None) -> None:
+        """See ``ports.SharedStore.degrade``."""
+        self._row().degraded = why
 
     def drain(self, *, is_on: bool) -> None:
         """See ``ports.SharedStore.drain``."""

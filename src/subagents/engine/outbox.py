@@ -64,6 +64,7 @@ from subagents.errors import (
     StoreUnavailable,
     SubagentsError,
     UsageError,
+    lack_of,
     plain_error,
 )
 from subagents.ports import (
@@ -231,7 +232,7 @@ class Outbox:
                     return
                 failures += 1
                 if failures >= FAILURES:
-                    delay_s = TRY_AGAIN_S
+                    delay_s = TRY_AGAIN_S if lack_of(error) is None else RETRY_S_MAX
                     self._hold(queue[0], error)
                 log.exception("effect %s failed, again in %s s", queue[0].key, delay_s)
                 await self._clock.sleep(delay_s)
@@ -352,6 +353,8 @@ class Outbox:
                 await self._runtime(run).stop(ref_of(run), grace_s=0)
             return self._start_failed(number, f"it did not start within {START_S_MAX:.0f} s")
         except SubagentsError as error:
+            if lack_of(error) is not None:
+                raise  # the machine's failure, and not the attempt's: tried again
             return self._start_failed(number, error.message, permanent=not error.retryable)
         self._ledger.tokens.throw_away(run.id, number)
         # A worker that was adopted may have changed the files before this look.
@@ -446,6 +449,8 @@ class Outbox:
             env = set_in(await self._env(run, effect.attempt))
             started = await self._runtime(run).resume(ref, effect.message, env=env)
         except SubagentsError as error:
+            if lack_of(error) is not None:
+                raise
             return self._start_failed(effect.attempt, error.message)
         self._ledger.tokens.throw_away(run.id, effect.attempt)
         return AttemptStarted(

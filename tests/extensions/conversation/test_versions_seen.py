@@ -1,11 +1,10 @@
 """The table of versions that were tried: whole, compared, and shown."""
 
 import pytest
-from scripts.runtime_table_page import PAGE, page
+from scripts.runtime_table_page import PAGE, TRIALS_MAX, page, with_trial
 
 from subagents.config.programs.program_catalog import PROGRAMS
 from subagents.extensions.conversation.versions_seen import (
-    TRIALS_MAX,
     ProgramVersions,
     Standing,
     Trial,
@@ -13,7 +12,6 @@ from subagents.extensions.conversation.versions_seen import (
     number_in,
     standing_of,
     versions_seen,
-    with_trial,
 )
 
 

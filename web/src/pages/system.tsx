@@ -4,7 +4,7 @@ import { role } from "../api/login";
 import { reason } from "../api/actions";
 import { request } from "../api/client";
 import { useAgents, useCluster, useConfig, useDiagnostics, useLogins, useVersion, useWaiting } from "../api/queries";
-import type { Diagnostics } from "../api/types";
+import type { ClusterNode, Diagnostics } from "../api/types";
 import { Heading } from "../components/heading";
 import { Facts, Panel, Table } from "../components/panel";
 import { Said } from "../components/said";
@@ -71,6 +71,13 @@ export default function SystemPage() {
   );
 }
 
+/** What a node does now; of one that starts nothing, why. */
+function stateOf(node: ClusterNode) {
+  if (!node.alive) return "over";
+  if (node.degraded !== null) return <Said text={`starts nothing: ${node.degraded}`} />;
+  return node.draining ? "drains" : "at work";
+}
+
 /** The cluster: which nodes there are, what each decides about and what runs can ask of it. */
 function Nodes() {
   const node = useDiagnostics().data?.node ?? null;
@@ -79,6 +86,7 @@ function Nodes() {
   const alive = cluster.nodes.filter((each) => each.alive);
   return (
     <Panel title="Nodes" note={`${alive.length} of ${cluster.nodes.length} at work${cluster.unowned > 0 ? `; ${cluster.unowned} partitions have no node` : ""}`}>
+      {cluster.wentBack !== null && <p className="note bad">The database went back in time: {cluster.wentBack}. Runs of its last moments may be missing.</p>}
       <Table
         name="nodes"
         columns={["node", "state", "partitions", "places", "slots", "version"]}
@@ -87,7 +95,7 @@ function Nodes() {
             <Said text={each.name} />
             {each.isSelf && <span className="note"> this one</span>}
           </>,
-          <span className={each.alive ? "" : "bad"}>{each.alive ? (each.draining ? "drains" : "at work") : "over"}</span>,
+          <span className={each.alive && each.degraded === null ? "" : "bad"}>{stateOf(each)}</span>,
           each.partitions,
           <Said text={each.labels.join(", ") || "none"} />,
           each.slots ?? "no limit",

@@ -50,9 +50,10 @@ REFUSALS_SHOWN_MAX: Final = 5
 WHERE: Final = (word("cwd", "The caller's directory, absolute; its project file counts."),)
 
 
-async def healthz(_request: Request) -> Response:
+async def healthz(request: Request) -> Response:
     """GET /healthz: the process answers; nothing else is looked at."""
-    return answer(Health())
+    problem = services_of(request).engine.partitions.problem
+    return answer(Health(status="degraded", degraded=problem) if problem else Health())
 
 
 async def readyz(request: Request) -> Response:

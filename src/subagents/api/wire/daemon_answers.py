@@ -1,5 +1,7 @@
 """Answers about the daemon itself: health, version, configuration, diagnostics, tools."""
 
+from msgspec import UNSET, UnsetType
+
 from subagents.api.wire.message_answers import ChannelState
 from subagents.api.wire.schedule_answers import ScheduleRow
 from subagents.api.wire.wire_struct import Time, WireStruct
@@ -10,7 +12,9 @@ class Health(WireStruct, frozen=True, kw_only=True):
     """The process answers."""
 
     status: str = "ok"
-    """Always `ok`."""
+    """`ok` or `degraded`; either way it answers."""
+    degraded: str | UnsetType = UNSET
+    """Why this node of a cluster starts nothing; absent = it does."""
 
 
 class Readiness(WireStruct, frozen=True, kw_only=True):

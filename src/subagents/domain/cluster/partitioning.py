@@ -6,8 +6,7 @@ inbox, idempotency keys) is decided by one node at a time. See docs/decisions/00
 """
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping
-from math import ceil
+from collections.abc import Callable
 from typing import Final
 
 from subagents.domain.run.run import Run
@@ -33,33 +32,3 @@ def partition_of_new(run: Run, of_run: Callable[[RunId], int]) -> int:
     """The partition of a run that is spawned now; ``of_run`` gives that of one that is there."""
     above = run.lineage.requester_run
     return partition_of(run.requester) if above is None else of_run(above)
-
-
-def excess(owned: Mapping[str, int], node: str) -> int:
-    """How many partitions a node has above its fair share.
-
-    Args:
-        owned: The number of partitions of each node that is alive and takes some.
-        node: One of them.
-    """
-    return max(owned[node] - _share(owned), 0)
-
-
-def wanted(free: Collection[int], owned: Mapping[str, int], node: str) -> list[int]:
-    """Which of the partitions without an owner a node takes, up to its fair share.
-
-    Nodes that ask at the same time begin at different places.
-
-    Args:
-        free: Partitions without an owner, or whose owner is over.
-        owned: See ``excess``; the node is in it.
-        node: One of them.
-    """
-    names = sorted(owned)
-    begin = PARTITIONS * names.index(node) // len(names)
-    in_turn = sorted(free, key=lambda part: (part - begin) % PARTITIONS)
-    return in_turn[: max(_share(owned) - owned[node], 0)]
-
-
-def _share(owned: Mapping[str, int]) -> int:
-    return ceil(PARTITIONS / len(owned))

@@ -17,6 +17,8 @@ class Partitions:
     """Whether others write the store, too."""
     look_ms: int | None = None
     """So long a follower may wait to be woken before it looks for what others wrote."""
+    problem: str | None = None
+    """Why nothing is started on this machine now; None = all is well, as far as we know."""
 
     async def load(self) -> None:
         """What is ours in the store is what the engine loads now.

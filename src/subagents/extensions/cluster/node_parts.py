@@ -26,6 +26,7 @@ from subagents.extensions.cluster.node_ports import FreeSlots, Offers, Places, T
 from subagents.extensions.cluster.places.polled_places import PolledPlaces, PolledTaking
 from subagents.extensions.cluster.postgres.home_store import SIGNED, postgres_store
 from subagents.extensions.cluster.remote.attempt_host import AttemptHost
+from subagents.extensions.cluster.remote.node_health import NodeHealth, try_start
 from subagents.extensions.cluster.remote.remote_runtime import RemoteRuntimes
 from subagents.extensions.cluster.remote.remote_workplace import RemoteWorkplace
 from subagents.extensions.cluster.remote.slots import Slots
@@ -167,7 +168,8 @@ def node(host: NodeHost) -> NodeParts | None:
     keeper = NodeKeeper(paths.state_dir, url, member.lease_s, lambda: store.identity)
     clock, threads = SystemClock(), DaemonThreads("offers", threads_max=2)
     offers = PostgresOffers(parse_url(url))
-    slots = Slots(paths.attempts_dir, member.slots, clock.elapsed_ms)
+    health = NodeHealth(partial(try_start, paths.state_dir), clock.elapsed_ms)
+    slots = Slots(paths.attempts_dir, member.slots, clock.elapsed_ms, health)
     store.has_workers = lambda: slots.used > 0
     client = PeerClient(found.peers, lambda: sharing.partitions.survey)
     remote = RemoteRuntimes(
@@ -209,6 +211,7 @@ def node(host: NodeHost) -> NodeParts | None:
             places=places,
             remote=remote,
             workplaces=lambda node: RemoteWorkplace(node, client, clock),
+            health=health,
         ),
     )
 

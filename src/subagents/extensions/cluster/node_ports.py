@@ -5,10 +5,16 @@ Who decides about a run (the owner of its partition) is not where its worker run
 
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from subagents.domain.run.values import AttemptId, RunId
 from subagents.ports.workers import OfAttempt, Runtime
+
+LACK: Final = "lack"
+"""The detail of an error that a node answers that says which of ``errors.LACKS`` it comes from."""
+SURE: Final = "nothingStarted"
+"""The detail of a start that failed for one that says whether nothing of it is there for sure, so
+that it may be started elsewhere."""
 
 
 class NodeAnswer(NamedTuple):
@@ -165,7 +171,7 @@ class FreeSlots(Protocol):
         """Use a slot for an attempt that is started in the block, its own where one is kept.
 
         Raises:
-            RuntimeUnavailable: All are in use.
+            RuntimeUnavailable: All are in use, or the machine lacks something to start it with.
         """
         ...
 

@@ -1,10 +1,15 @@
 """A store that several nodes write, and what they say of themselves in it."""
 
 from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.ports import Loaded, Store
+
+WENT_BACK_FIX: Final = (
+    "runs of its last moments may be missing, or work again: compare with what you know, and let"
+    " commits wait for the replica (synchronous_standby_names of PostgreSQL)"
+)
 
 
 class Member(NamedTuple):
@@ -40,6 +45,13 @@ class SeenNode(NamedTuple):
     certificate: bytes | None = None
     """The one that counts (DER); None = the node is over, nobody with the cluster's secret signed
     the row, or it is of the version before."""
+    degraded: str | None = None
+    """What its machine lacks, in words; it begins nothing, and others take what it has."""
+
+    @property
+    def takes(self) -> bool:
+        """Whether it takes partitions, as long as its lease holds."""
+        return not self.is_draining and self.degraded is None
 
 
 class Survey(NamedTuple):
@@ -51,6 +63,8 @@ class Survey(NamedTuple):
     """The identity of the node that has a partition; one that nobody has is missing."""
     forged: int = 0
     """Rows of nodes with a certificate that nobody signed who has the cluster's secret."""
+    went_back: str | None = None
+    """How we know that the database lacks what was stored in it; None = we know of nothing."""
 
 
 class SharedStore(Store, Protocol):
@@ -155,6 +169,10 @@ class SharedStore(Store, Protocol):
 
     def forget(self, node: str) -> None:
         """Say that a node whose right is over has no workers left; raises as ``drain``."""
+        ...
+
+    def degrade(self, why: str | None) -> None:
+        """Say in our row what our machine lacks; None = nothing any more. Raises as ``drain``."""
         ...
 
     def drain(self, *, is_on: bool) -> None:

@@ -14,8 +14,6 @@ from typing import Final
 import msgspec
 
 FILE: Final = Path(__file__).with_name("versions_seen.json")
-TRIALS_MAX: Final = 5
-"""Kept per program; the oldest are forgotten first."""
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)+")
 
 
@@ -82,9 +80,3 @@ def newest_seen(name: str) -> str:
     """The version that was tried last; empty = none was."""
     row = versions_seen().get(name)
     return row.seen[-1].version if row is not None and row.seen else ""
-
-
-def with_trial(row: ProgramVersions, trial: Trial) -> ProgramVersions:
-    """The row with one more trial; an earlier one of the same version gives way to it."""
-    others = [each for each in row.seen if each.version != trial.version]
-    return msgspec.structs.replace(row, seen=(*others, trial)[-TRIALS_MAX:])

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from subagents import process_group
-from subagents.errors import RuntimeUnavailable
+from subagents.errors import LACKS, RuntimeUnavailable
 
 TIMEOUT_S: Final = 20.0
 CHECKOUT_S: Final = 300.0
@@ -161,7 +161,10 @@ class Git:
             message = done.stderr.decode("utf-8", "replace").strip()[-ERROR_CHARS_MAX:]
             failed = GitFailed(f"git {name}: {message or f'exit status {done.returncode}'}")
             failed.status, failed.answer = done.returncode, os.fsdecode(done.stdout)
-            raise failed
+            # It has an error of the system in words, which those of C are.
+            raise failed from next(
+                (OSError(n, "") for n in LACKS if os.strerror(n) in message), None
+            )
         if len(done.stdout) > OUTPUT_BYTES_MAX:
             raise GitFailed(f"git {name} answered more than {OUTPUT_BYTES_MAX} bytes")
         return os.fsdecode(done.stdout)

@@ -390,7 +390,7 @@ class ProcessAttempts:
             raise RuntimeUnavailable(
                 f"the attempt directory {directory.path} could not be claimed; is its disk full "
                 "or read-only? Nothing was started"
-            )
+            ) from OSError(errno.ENOSPC, "no claim")
         shim = directory.shim()
         adopted = shim_pid is None or shim is None or shim.pid != shim_pid
         return StartedInfo(pid=None if worker is None else worker.pid, adopted=adopted)

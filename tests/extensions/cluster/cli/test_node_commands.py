@@ -97,6 +97,32 @@ def test_nodes_are_listed_and_one_is_drained_and_taken_back(nodes: tuple[Node, N
     assert checks["nodes"]["status"] == "ok", checks
 
 
+@pytest.mark.requirement("cluster:doors-called")
+def test_a_node_that_is_not_reached_at_its_url_is_named_with_what_mends_it(
+    nodes: tuple[Node, Node],
+) -> None:
+    a, b = nodes
+    # A door of nobody, then that of the other one.
+    for url, why in (
+        (f"https://{HOST}:{free_port()}", ""),
+        (f"https://{a.listen}", "node a answers"),
+    ):
+        assert b.daemon is not None
+        b.daemon.terminate()
+        b.daemon.communicate(timeout=60)
+        b.home.environ["SUBAGENTS_CLUSTER__URL"] = url
+        b.serve()
+        for node in (a, b):
+            until(lambda at=node: "b" in at.rows(), "it is listed")  # type: ignore[misc]
+            said = node.home.ok("cluster", "status").err
+            assert f"node b is not reached at {url}: {why}" in said, said
+            assert "node a is not reached" not in said
+            assert "on b, set cluster.url" in said
+            checks = node.home.cli("doctor", "--json").rows("checks")
+            [found] = [e for e in checks if "is not reached" in str(e["detail"])]
+            assert (found["name"], found["status"]) == ("nodes", "fail")
+
+
 @pytest.mark.requirement("cluster:secrets")
 def test_the_logs_of_nodes_have_no_secret_of_the_cluster(nodes: tuple[Node, Node]) -> None:
     for node in nodes:

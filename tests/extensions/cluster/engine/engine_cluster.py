@@ -7,7 +7,6 @@ from typing import Any, Final, TypeVar
 
 from tests.engine.fake_clock import FakeClock
 from tests.engine.world import Ids, Troubled, World
-from tests.extensions.cluster.places.place_worlds import CountedSlots
 from tests.extensions.cluster.postgres.permit_places import MemoryPlace
 from tests.simulation.shared_database import SharedDatabase, SharedSqlite
 
@@ -20,8 +19,10 @@ from subagents.extensions.cluster.engine.cluster_sharing import ClusterSharing
 from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
 from subagents.extensions.cluster.node_permits import Demand, Settlement
 from subagents.extensions.cluster.node_ports import Offer
+from subagents.extensions.cluster.remote.node_health import NodeHealth
+from subagents.extensions.cluster.remote.slots import Slots
 from subagents.extensions.cluster.shared_store import Member
-from subagents.ports import Runtime
+from subagents.ports import Launch, Runtime, StartedInfo
 
 T = TypeVar("T")
 LEASE_S: Final = 6.0
@@ -59,11 +60,32 @@ class TroubledShared(SharedSqlite, Troubled):
             raise StoreUnavailable("nothing of this node arrives")
 
 
-class NoOtherPlaces:
-    """All of it works where it is decided about."""
+class AtNode:
+    """The runtime of another node, which starts what has a slot there; see ``AttemptHost``."""
+
+    def __init__(self, node: "Node") -> None:
+        self._node = node
+
+    async def start(self, launch: Launch) -> StartedInfo:
+        with self._node.slots.starting(launch):
+            return await self._node.runtime.start(launch)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._node.runtime, name)
+
+
+class AnyNode:
+    """Finds a node that has a slot, the asking one first."""
+
+    def __init__(self, node: "Node", cluster: "Cluster") -> None:
+        self._node, self._cluster = node, cluster
 
     async def place(self, offer: Offer) -> str:
-        raise AssertionError(f"{offer.attempt_id} is offered")
+        while True:
+            for each in (self._node, *self._cluster.nodes):
+                if each.slots.keep(offer.attempt_id):
+                    return each.directory.name
+            await self._node.clock.sleep(0.1)
 
     async def settle(self, attempt_id: AttemptId) -> None:
         """Nothing is offered."""
@@ -78,7 +100,7 @@ class Machines:
     def at(self, node: str, runtime: Runtime) -> Runtime:
         assert runtime.name == "scripted"
         found = self._cluster.node(node)
-        return found.runtime if found in self._cluster.nodes else runtime
+        return AtNode(found) if found in self._cluster.nodes else runtime
 
 
 class Node(World):
@@ -90,6 +112,8 @@ class Node(World):
         self.clock, self.ids = cluster.clock, cluster.ids
         self.runtime._clock = cluster.clock
         self._cluster, self._database, self._permits = cluster, cluster.database, cluster.permits
+        self.health = NodeHealth(self.runtime.require_machine, self.clock.elapsed_ms)
+        self.slots = Slots(directory / "attempts", None, self.clock.elapsed_ms, self.health)
 
     store: TroubledShared
 
@@ -114,10 +138,11 @@ class Node(World):
         return ClusterPlaces(
             node=self.directory.name,
             labels=(),
-            slots=CountedSlots(None),
-            places=NoOtherPlaces(),
+            slots=self.slots,
+            places=AnyNode(self, cluster),
             remote=Machines(cluster),
             workplaces=lambda name: cluster.node(name).engine.workplace,
+            health=self.health,
         )
 
     @property

@@ -467,6 +467,52 @@ def test_others_see_that_a_node_takes_no_more(pair: tuple[PostgresStore, Postgre
     assert not second.survey().nodes[first.identity].is_draining
 
 
+@pytest.mark.requirement("cluster:sick-node")
+def test_others_see_what_the_machine_of_a_node_lacks(
+    pair: tuple[PostgresStore, PostgresStore],
+) -> None:
+    first, second = pair
+    first.degrade("no space left on its disk")
+    seen = second.survey().nodes[first.identity]
+    assert (seen.degraded, seen.takes) == ("no space left on its disk", False)
+    first.degrade(None)
+    assert second.survey().nodes[first.identity].takes
+
+
+@pytest.mark.requirement("cluster:database-went-back")
+@pytest.mark.parametrize("notices", ["renewal", "commit", "commit without an answer", "start"])
+def test_a_database_that_lacks_what_it_acknowledged_is_told_once(
+    notices: str, cluster: SharedPlace, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = cluster.opened("a")
+    first.claim(ALL)
+    for number in range(3):
+        first.commit(spawned(a_run(number)))
+    assert first.survey().went_back is None
+    if notices == "start":
+        first.close()
+        epoch = first._lock.path.with_name("postgres.epoch")
+        epoch.write_text(epoch.read_text().replace("1 ", "9 ", 1))
+        first = cluster.opened("a")
+    else:
+        cluster.place.execute("UPDATE node SET commits = commits - 2")
+    if notices == "commit without an answer":
+        first._unsure = first._made + 1
+        assert not first._settle()
+    if notices == "renewal":
+        first.renew()
+        assert first.survey().went_back is not None
+    if notices in {"renewal", "commit"}:
+        with pytest.raises(StoreUnavailable):
+            first.commit(spawned(a_run(4)))
+    first.renew()
+    first.commit(spawned(a_run(5)))
+
+    how = "this home saw start 9" if notices == "start" else "2 commits of this node gone"
+    assert how in str(first.survey().went_back)
+    assert [each.levelname for each in caplog.records if how in each.message] == ["ERROR"]
+
+
 # -- what belongs to whom ----------------------------------------------------------------------
 
 

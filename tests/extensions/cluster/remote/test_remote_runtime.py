@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import errno
+import os
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -16,16 +18,27 @@ from subagents.domain.run.signals import Exited, Signal
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.kernel.system_clock import SystemClock
-from subagents.errors import NodeOver, NodeUnreachable, RuntimeUnavailable, UsageError
+from subagents.errors import (
+    LACKS,
+    NodeOver,
+    NodeUnreachable,
+    RuntimeUnavailable,
+    UsageError,
+    lack_of,
+)
+from subagents.extensions.cluster.node_ports import LACK, SURE
 from subagents.extensions.cluster.remote import attempt_host
 from subagents.extensions.cluster.remote.attempt_calls import AttemptCall, encode
 from subagents.extensions.cluster.remote.attempt_host import AttemptHost
+from subagents.extensions.cluster.remote.node_health import SICK_AFTER, NodeHealth
 from subagents.extensions.cluster.remote.remote_runtime import RemoteRuntime
 from subagents.extensions.cluster.remote.slots import Slots
 from subagents.extensions.conversation import conversation
 from subagents.extensions.testing.conformance import Behaviour
 from subagents.extensions.testing.runtime_suite import SUITE, RuntimePlace
 from subagents.ports import Freezable, LongResult, Runtime, Tidied
+from subagents.runtimes.process import shim
+from subagents.runtimes.process.launcher import LAUNCHER
 from subagents.runtimes.process.processes import look
 
 NODE = "b"
@@ -45,7 +58,8 @@ class Far:
         self.harness = place.harness
         self.harness.root.mkdir(parents=True, exist_ok=True)
         self.there = place.runtime()
-        self.slots = Slots(self.harness.root, slots, SystemClock().elapsed_ms)
+        self.health = NodeHealth(lambda: None, SystemClock().elapsed_ms)
+        self.slots = Slots(self.harness.root, slots, SystemClock().elapsed_ms, self.health)
         host = AttemptHost(
             {self.there.name: self.there}, self.slots, off_loop, {"SUBAGENTS_SOCKET": "/there"}
         )
@@ -364,7 +378,7 @@ def test_no_more_workers_are_started_than_there_are_slots_whoever_asks(tmp_path:
         await other.start(far.harness.launch("sleep", "600", number=2))
         assert (far.slots.used, far.slots.free) == (2, 0)
         # A daemon that was started anew finds the same.
-        again = Slots(far.harness.root, 2, SystemClock().elapsed_ms)
+        again = Slots(far.harness.root, 2, SystemClock().elapsed_ms, far.health)
         again.load()
         assert again.used == 2
         await one.stop(far.harness.ref(), grace_s=0)
@@ -382,10 +396,88 @@ def test_no_more_workers_are_started_than_there_are_slots_whoever_asks(tmp_path:
 def test_a_slot_that_nobody_uses_is_free_again_after_some_time(tmp_path: Path) -> None:
     now_ms = 0
     harness = Harness(tmp_path)
-    slots = Slots(harness.root, 1, lambda: now_ms)
+    slots = Slots(harness.root, 1, lambda: now_ms, NodeHealth(lambda: None, lambda: now_ms))
     assert slots.keep(harness.ref(1).attempt_id)
     assert not slots.keep(harness.ref(2).attempt_id)
     now_ms = 30_000
     assert slots.keep(harness.ref(2).attempt_id)
     slots.give_up(harness.ref(2).attempt_id)
     assert slots.free == 1
+
+
+@pytest.mark.requirement("cluster:sick-node")
+def test_a_machine_without_descriptors_refuses_what_is_new_and_goes_on_with_what_it_has(
+    far: Far, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacking(*_: object, **__: object) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    async def go() -> None:
+        runtime, words = far.runtime(), LACKS[errno.EMFILE]
+        first = far.harness.launch("sleep", "600")
+        pid = (await runtime.start(first)).pid
+        with monkeypatch.context() as patched:
+            patched.setattr(LAUNCHER, "start", lacking)
+            patched.setattr(shim, "START_AGAIN_S", ())
+            for number in range(2, 2 + SICK_AFTER):
+                with pytest.raises(RuntimeUnavailable, match=words) as refused:
+                    await runtime.start(far.harness.launch("true", number=number))
+                assert refused.value.details == {LACK: "EMFILE", SURE: True, "node": NODE}
+                assert lack_of(refused.value) == errno.EMFILE
+        assert (far.health.problem, far.slots.free) == (words, 0)
+        with pytest.raises(RuntimeUnavailable, match="nothing is started here"):
+            await runtime.start(far.harness.launch("true", number=9))
+        # Its owner did not hear that it was started, and asks again.
+        assert (await runtime.start(first)).pid == pid
+        assert far.slots.keep(far.harness.ref().attempt_id)
+        far.health.worked()
+        await runtime.start(far.harness.launch("true", number=9))
+
+    asyncio.run(go())
+
+
+@pytest.mark.requirement("cluster:sick-node")
+def test_what_may_be_started_all_the_same_is_not_told_as_not_there(far: Far) -> None:
+    of, unsaid = far.harness.launch("true"), OSError(errno.EMFILE, "no look at it")
+    gone = OSError(errno.ECHILD, "the launcher ended")
+    for error, cause in ((unsaid, None), (RuntimeUnavailable("no"), gone)):
+        with pytest.raises(RuntimeUnavailable) as refused, far.slots.starting(of):
+            raise error from cause
+        assert refused.value.details[SURE] is False
+        assert far.slots.keep(of.attempt_id)
+    other = far.slots.starting(of)
+    with other, pytest.raises(RuntimeUnavailable) as refused, far.slots.starting(of):
+        raise RuntimeUnavailable("no") from OSError(errno.ENOSPC, "full")
+    assert refused.value.details[SURE] is False
+
+
+@pytest.mark.requirement("cluster:sick-node")
+def test_a_sick_machine_is_tried_ever_more_seldom_until_a_worker_is_started_on_it() -> None:
+    now_ms, tries, is_full = 0, list[int](), True
+
+    def try_start() -> None:
+        tries.append(now_ms)
+        if is_full:
+            raise OSError(errno.ENOSPC, "full")
+
+    async def go() -> None:
+        nonlocal now_ms, is_full
+        health = NodeHealth(try_start, lambda: now_ms)
+        for _ in range(SICK_AFTER):
+            assert health.problem is None
+            health.failed(errno.ENOMEM)
+        for each in range(0, 50_000, 500):
+            now_ms = each
+            await health.look(off_loop)
+        assert tries == [1_000, 3_000, 7_000, 15_000, 30_000, 45_000]
+        assert health.problem == LACKS[errno.ENOSPC]
+        now_ms, is_full = 60_000, False
+        assert await health.look(off_loop) is None
+        # It is not well before a worker was started: one failure is enough now, and a long wait.
+        health.failed(errno.ENOMEM)
+        now_ms = 74_500
+        assert await health.look(off_loop) == LACKS[errno.ENOMEM]
+        health.worked()
+        assert health.problem is None
+
+    asyncio.run(go())

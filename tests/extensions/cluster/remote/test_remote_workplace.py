@@ -23,6 +23,7 @@ from subagents.engine.records.artifact_files import ArtifactFiles
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import NotFound, RuntimeUnavailable, UsageError
 from subagents.extensions.cluster.remote.attempt_host import AttemptHost
+from subagents.extensions.cluster.remote.node_health import NodeHealth
 from subagents.extensions.cluster.remote.remote_workplace import RemoteWorkplace
 from subagents.extensions.cluster.remote.slots import Slots
 from subagents.extensions.worktrees.git_worktrees import GitWorktrees
@@ -41,7 +42,8 @@ class Far:
         verifier = Verifier(threads, SystemClock(), commands_allowed=True)
         worktrees = GitWorktrees(self.trees, DaemonThreads("trees"), os.environ)
         self.here = LocalWorkplace(verifier, ArtifactFiles(off_loop), worktrees, off_loop)
-        slots = Slots(root / "attempts", None, SystemClock().elapsed_ms)
+        health = NodeHealth(lambda: None, SystemClock().elapsed_ms)
+        slots = Slots(root / "attempts", None, SystemClock().elapsed_ms, health)
         self.door = NodeServer(AttemptHost({}, slots, off_loop, {}), self.here)
         self.client = LoopbackClient({NODE: self.door})
         self.there = RemoteWorkplace(NODE, self.client, SystemClock())

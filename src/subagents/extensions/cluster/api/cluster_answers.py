@@ -24,6 +24,12 @@ class ClusterNode(WireStruct, frozen=True, kw_only=True):
     """So long its right lasts if it is not renewed; negative = so long it is over."""
     draining: bool = False
     """It takes no more partitions, and gives away those that it has."""
+    degraded: str | None = None
+    """What its machine lacks, so that nothing is started there, and others take what it has; null =
+    it is well."""
+    unreached: str | None = None
+    """Why it is not reached at its `url` from the node that answers; null = it is, or `doors` was
+    not asked for."""
     partitions: int = 0
     """So many of the 256 it decides about."""
     is_self: bool = False
@@ -51,5 +57,8 @@ class Cluster(WireStruct, frozen=True, kw_only=True):
     """Partitions that no node has at the moment."""
     refused: int = 0
     """Callers, and rows of nodes, that were refused since this node's start."""
+    went_back: str | None = None
+    """How the node that answers knows that the database lacks what was stored in it; null = it does
+    not."""
     work_here: list[WorkHere] = []
     """What still works on the node that answers, while it drains."""

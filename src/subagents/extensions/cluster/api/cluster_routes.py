@@ -2,10 +2,12 @@
 ``POST /v1/cluster/forget`` for one that is gone.
 """
 
+import asyncio
 from collections import Counter
 from functools import partial
 from typing import Final
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -14,6 +16,7 @@ from subagents.api.calls.call import answer, body_of, query_of, require_operator
 from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire import requests as wire
+from subagents.api.wire.parameters import flag
 from subagents.api.wire.wire_struct import made
 from subagents.domain.cluster.partitioning import PARTITIONS
 from subagents.domain.rules.retry import retry_delay_ms
@@ -24,6 +27,7 @@ from subagents.extensions.cluster.api.cluster_answers import Cluster, ClusterNod
 from subagents.extensions.cluster.api.cluster_member import ClusterMember, member_in, partitions_in
 from subagents.ports import RunFilter
 
+DOORS: Final = (flag("doors", "Call each node at its url, and say which is not reached."),)
 AT_PLACE: Final = (*sorted(HOLDS_SLOT), Phase.ENDING, Phase.VERIFYING)
 """Where something of a run is under way at its place."""
 
@@ -47,8 +51,10 @@ async def show(request: Request) -> Response:
     services = services_of(request)
     require_operator(Caller.of(request), "the list of nodes")
     _require_cluster(services)
-    query_of(request, ())
-    return answer(await _shown(services))
+    found = await _shown(services)
+    if query_of(request, DOORS).flag("doors"):
+        found = msgspec.structs.replace(found, nodes=await _at_their_doors(services, found.nodes))
+    return answer(found)
 
 
 async def drain(request: Request) -> Response:
@@ -109,6 +115,7 @@ async def _shown(services: Services) -> Cluster:
             alive=each.left_s > 0,
             left_seconds=round(each.left_s, 3),
             draining=each.is_draining,
+            unreached=None,
             partitions=count[each.identity],
             is_self=each.identity == partitions.identity,
         )
@@ -119,7 +126,25 @@ async def _shown(services: Services) -> Cluster:
     nodes.sort(key=lambda each: (not each.alive, each.name, each.identity))
     refused = survey.forged + _require_cluster(services).trust.refused
     unowned = PARTITIONS - len(survey.owners)
-    return Cluster(nodes=nodes, unowned=unowned, refused=refused, work_here=here)
+    return Cluster(
+        nodes=nodes,
+        unowned=unowned,
+        refused=refused,
+        went_back=survey.went_back,
+        work_here=here,
+    )
+
+
+async def _at_their_doors(services: Services, nodes: list[ClusterNode]) -> list[ClusterNode]:
+    """Those that are alive, each called at its url, our own as well."""
+    peers, seen = _require_cluster(services).peers, partitions_in(services).survey.nodes
+
+    async def called(node: ClusterNode) -> ClusterNode:
+        known = seen.get(node.identity) if node.alive else None
+        why = None if known is None else await peers.unreached(known)
+        return msgspec.structs.replace(node, unreached=why)
+
+    return await asyncio.gather(*map(called, nodes))
 
 
 async def _work_at(services: Services, node: str) -> list[WorkHere]:
@@ -139,7 +164,7 @@ async def _work_at(services: Services, node: str) -> list[WorkHere]:
 
 
 OPERATIONS: Final = {
-    ("GET", "/v1/cluster"): Operation(show, answers=(Cluster,)),
+    ("GET", "/v1/cluster"): Operation(show, query=DOORS, answers=(Cluster,)),
     ("POST", "/v1/cluster/drain"): Operation(drain, body=DrainBody, answers=(Cluster,)),
     ("POST", "/v1/cluster/forget"): Operation(forget, body=ForgetBody, answers=(Cluster,)),
 }

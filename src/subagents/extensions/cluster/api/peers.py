@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
+from subagents.extensions.cluster.shared_store import SeenNode
+
 if TYPE_CHECKING:  # of an extra
     import ssl
 
@@ -39,8 +41,8 @@ class LostError(Exception):
 class PeerAnswer:
     """The answer of another node, as it comes."""
 
-    def __init__(self, response: "httpx2.Response") -> None:
-        self._response = response
+    def __init__(self, response: "httpx2.Response", node: str) -> None:
+        self._response, self.node = response, node
         self.status: int = response.status_code
         self.headers: Headers = [(name.lower(), value) for name, value in response.headers.raw]
 
@@ -125,11 +127,28 @@ class Peers:
             raise LostError(str(error) or type(error).__name__) from error
         try:
             # Over a kept connection, say: its node may be over by now.
-            if self._trust.node_of(_tls_of(response)) is None:
+            node = self._trust.node_of(_tls_of(response))
+            if node is None:
                 raise LostError("what answers is no node any more")
-            yield PeerAnswer(response)
+            yield PeerAnswer(response, node)
         finally:
             await response.aclose()
+
+    async def unreached(self, node: SeenNode) -> str | None:
+        """Why a node is not reached at its url, now; None = it is. Seconds at most."""
+        if node.url is None:
+            return "it says no url"
+        try:
+            async with (
+                asyncio.timeout(CONNECT_S),
+                self.call(node.url, "GET", b"/node/v1/", (), read_s=CONNECT_S) as answer,
+            ):
+                if answer.node != node.name:
+                    return f"node {answer.node} answers there"
+                is_known = answer.status != HTTPStatus.FORBIDDEN
+                return None if is_known else "it does not take us for a node"
+        except (NotSentError, LostError, TimeoutError) as error:
+            return str(error) or "no answer"
 
     async def meet(self, url: str) -> None:
         """Call a node for nothing before it is called for the first time for something.

@@ -11,7 +11,7 @@ from subagents.config.paths import Paths
 from subagents.config.user_config import UserConfig
 from subagents.errors import ConfigError, SubagentsError
 from subagents.extensions.cluster.api.cluster_answers import Cluster
-from subagents.extensions.cluster.cli.node_commands import PLACE, REFUSED
+from subagents.extensions.cluster.cli.node_commands import PLACE, REFUSED, troubles
 from subagents.extensions.cluster.cluster_settings import ClusterSettings
 from subagents.extensions.cluster.node_parts import secret_in
 from subagents.text import counted
@@ -37,13 +37,15 @@ def _nodes(home: Paths) -> Iterator[Check]:
     """As the daemon sees them; nothing when none runs."""
     try:
         with Client(home.socket, session=session(), timeout_s=10) as client:
-            found = read(client.get(PLACE), Cluster)
+            found = read(client.get(PLACE, {"doors": "true"}), Cluster)
     except SubagentsError:
         return
     nodes = found.nodes
     if found.refused:
         fix = "somebody without cluster.secret calls, or writes the database: see the daemon's log"
         yield Check("cluster", WARN, REFUSED.format(found.refused), fix)
+    for text, fix in troubles(found):
+        yield Check("nodes", FAIL, text, fix)
     over = [each.name for each in nodes if not each.alive]
     alive = [each for each in nodes if each.alive]
     others = sorted({each.version for each in alive if each.version != __version__})

@@ -1,6 +1,7 @@
 """``cluster status drain forget``: the nodes, and taking one out of service."""
 
 import time
+from collections.abc import Iterator
 from typing import Annotated, Final
 
 from subagents.api.wire.wire_struct import read
@@ -9,6 +10,7 @@ from subagents.cli.connection import connect
 from subagents.cli.flags import Json, Parameter, Yes, refuse_unused
 from subagents.errors import EXIT_FAILED, EXIT_OK, EXIT_PENDING
 from subagents.extensions.cluster.api.cluster_answers import Cluster, ClusterNode
+from subagents.extensions.cluster.shared_store import WENT_BACK_FIX
 from subagents.text import counted, duration, parse_duration
 
 PLACE: Final = "/v1/cluster"
@@ -21,7 +23,7 @@ LOOK_S: Final = 0.5
 def status(*, json: Json = False) -> int:
     """List the nodes of the cluster, as the one of this home sees them.
 
-    PARTS counts the partitions, of 256, that a node decides about.
+    PARTS counts the partitions, of 256, that a node decides about. Each node is called at its url.
 
     For example:
 
@@ -30,7 +32,7 @@ def status(*, json: Json = False) -> int:
         subagents cluster status --json=name,alive,partitions
     """
     with connect() as client:
-        answer = client.get(PLACE)
+        answer = client.get(PLACE, {"doors": "true"})
     if json:
         output.document(answer)
         return EXIT_OK
@@ -52,6 +54,8 @@ def status(*, json: Json = False) -> int:
         styles={1: 1},
         cut=(6, 4),
     )
+    for text, fix in troubles(found):
+        output.note(f"{text}; {fix}")
     if found.unowned:
         output.note(f"{counted(found.unowned, 'partition')} without a node")
     if found.refused:
@@ -59,11 +63,26 @@ def status(*, json: Json = False) -> int:
     return EXIT_OK
 
 
+def troubles(found: Cluster) -> Iterator[tuple[str, str]]:
+    """What is wrong, and what to do, of each node that is alive; and of the database."""
+    if found.went_back:
+        yield f"the database went back in time: {found.went_back}", WENT_BACK_FIX
+    for each in found.nodes:
+        if each.alive and each.degraded:
+            fix = "free it on its machine; until then others take its sessions, if one can"
+            yield f"node {each.name} starts nothing: {each.degraded}", fix
+        if each.unreached:
+            fix = f"on {each.name}, set cluster.url to what leads to its cluster.listen from here"
+            yield f"node {each.name} is not reached at {each.url}: {each.unreached}", fix
+
+
 def state_of(node: ClusterNode) -> str:
     """In a word or two."""
     if not node.alive:
         over_ms = max(round(-node.left_seconds * 1000), 0)
         return f"over {duration(over_ms).split()[0]}"
+    if node.degraded:
+        return "degraded"
     return "draining" if node.draining else "alive"
 
 

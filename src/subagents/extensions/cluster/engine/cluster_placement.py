@@ -18,7 +18,14 @@ from subagents.engine.attempts.placement import Placement
 from subagents.engine.kernel.kernel import Kernel
 from subagents.errors import NodeOver, RuntimeUnavailable, StoreUnavailable
 from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
-from subagents.extensions.cluster.node_ports import FreeSlots, Offer, Places, RemoteRuntimes
+from subagents.extensions.cluster.node_ports import (
+    SURE,
+    FreeSlots,
+    Offer,
+    Places,
+    RemoteRuntimes,
+)
+from subagents.extensions.cluster.remote.node_health import NodeHealth
 from subagents.ports import Batch, Launch, Runtime, StartedInfo, Workplace
 
 log = logging.getLogger(__name__)
@@ -39,6 +46,7 @@ class ClusterPlaces:
         places: Finds other nodes.
         remote: Runs attempts there.
         workplaces: Where files are, by the name of a node.
+        health: Whether anything can be started here.
     """
 
     def __init__(
@@ -50,6 +58,7 @@ class ClusterPlaces:
         places: Places,
         remote: RemoteRuntimes,
         workplaces: Callable[[str], Workplace],
+        health: NodeHealth,
     ) -> None:
         self.node = node
         self.labels = labels
@@ -57,6 +66,7 @@ class ClusterPlaces:
         self.places = places
         self.remote = remote
         self.workplaces = workplaces
+        self.health = health
 
     def may_run_here(self, run: Run) -> bool:
         """Whether this node has what the run asks for."""
@@ -137,7 +147,7 @@ class ClusterPlacement(Placement):
             raise RuntimeUnavailable(
                 f"node {node} is over, which was to start it; whether it did, nobody knows"
             )
-        if node is not None and cluster.slots.keep(run.attempt_id):
+        if node is not None and cluster.may_run_here(run) and cluster.slots.keep(run.attempt_id):
             return run
         placing = asyncio.ensure_future(self._found(cluster, run))
         self._placing[run.id] = placing
@@ -152,16 +162,16 @@ class ClusterPlacement(Placement):
             placing.cancel()
             del self._placing[run.id]
         if node != run.attempt.node:
-            placed = AttemptPlaced(
-                at_ms=self._clock.now_ms(), attempt=run.attempt.number, node=node
-            )
-            await self._ledger.apply(run.id, placed)
-            run = self._ledger.published.get(run.id, run)
+            run = await self._placed(run, node)
         await self._settle(cluster, run)
         return run
 
     async def start(self, run: Run, runtime: Runtime, launch: Launch) -> StartedInfo:
-        """See ``Placement.start``; what runs here uses a slot of ours."""
+        """See ``Placement.start``; what runs here uses a slot of ours.
+
+        A node that cannot start it for a reason of its own says so, and it gets another place when
+        it is tried again (docs/decisions/0110).
+        """
         cluster = self._cluster
         if run.attempt.node == cluster.node:
             with cluster.slots.starting(launch):
@@ -170,6 +180,15 @@ class ClusterPlacement(Placement):
             return await runtime.start(launch)
         except NodeOver as error:
             raise RuntimeUnavailable(error.message) from error
+        except RuntimeUnavailable as error:
+            if error.details.get(SURE):
+                await self._placed(run, cluster.node)  # whoever places it next looks from here
+            raise
+
+    async def _placed(self, run: Run, node: str) -> Run:
+        placed = AttemptPlaced(at_ms=self._clock.now_ms(), attempt=run.attempt.number, node=node)
+        await self._ledger.apply(run.id, placed)
+        return self._ledger.published.get(run.id, run)
 
     async def _found(self, cluster: ClusterPlaces, run: Run) -> str:
         """The node that keeps a slot for it."""

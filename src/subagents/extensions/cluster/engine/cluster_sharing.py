@@ -50,7 +50,7 @@ class ClusterSharing:
     ) -> None:
         self._store, self._off_loop, self._clock = store, off_loop, clock
         self._permits, self._peers_promise, self._places = permits, peers_promise, places
-        self.partitions = SharedPartitions(store, off_loop)
+        self.partitions = SharedPartitions(store, off_loop, places.health)
         """What is ours."""
 
     async def all_promise(self) -> bool:

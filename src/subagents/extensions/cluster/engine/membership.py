@@ -6,16 +6,17 @@ lease: after an outage of the database nobody did, so nobody takes anything (doc
 
 Partitions that are idle here are given back first, and those with a worker are kept until it has
 ended. A node that drains gives everything back, also what is at work: the workers go on here, and
-another node decides about them.
+another node decides about them. So does one whose machine can start nothing, where another can.
 """
 
 import contextlib
 import logging
 from collections import Counter
 from collections.abc import Collection, Mapping
+from math import ceil
 from typing import Final, Protocol
 
-from subagents.domain.cluster.partitioning import PARTITIONS, excess, wanted
+from subagents.domain.cluster.partitioning import PARTITIONS
 from subagents.engine.kernel.ownership import Ownership
 from subagents.errors import Fenced, StoreUnavailable
 from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
@@ -118,6 +119,7 @@ class Membership:
             Fenced: We are over.
         """
         await self._partitions.look()
+        await self._partitions.say_problem()
         if self._store.has_unsigned:
             await self._off_loop(self._store.sign_all)
         survey, identity = self._partitions.survey, self._store.identity
@@ -125,15 +127,13 @@ class Membership:
         if missing := own - self._partitions.owned:
             await self._moves.adopt(missing)  # claimed, and not loaded: that failed
         owned = Counter(survey.owners.values())
-        takers = Counter(
-            {
-                each.identity: owned[each.identity]
-                for each in survey.nodes.values()
-                if each.left_s > 0 and not each.is_draining
-            }
-        )
+        alive = [e for e in survey.nodes.values() if e.left_s > 0 and not e.is_draining]
+        # Where no machine can start anything, each keeps what it has until it can.
+        well = [each for each in alive if each.takes] or alive
+        takers = Counter({each.identity: owned[each.identity] for each in well})
         if identity not in takers:
-            if identity in survey.nodes and survey.nodes[identity].is_draining:
+            own_row = survey.nodes.get(identity)
+            if own_row is not None and (own_row.is_draining or self._partitions.is_leaving):
                 await self._give_all_back()
             return  # else our right was not renewed in time, and may be: what is ours stays
         self._drained_for = 0
@@ -177,3 +177,33 @@ class Membership:
         some = sorted(idle, key=lambda part: (idle[part], part))[:number]
         if some:
             await self._moves.give_back(some)
+
+
+def excess(owned: Mapping[str, int], node: str) -> int:
+    """How many partitions a node has above its fair share.
+
+    Args:
+        owned: The number of partitions of each node that is alive and takes some.
+        node: One of them.
+    """
+    return max(owned[node] - _share(owned), 0)
+
+
+def wanted(free: Collection[int], owned: Mapping[str, int], node: str) -> list[int]:
+    """Which of the partitions without an owner a node takes, up to its fair share.
+
+    Nodes that ask at the same time begin at different places.
+
+    Args:
+        free: Partitions without an owner, or whose owner is over.
+        owned: See ``excess``; the node is in it.
+        node: One of them.
+    """
+    names = sorted(owned)
+    begin = PARTITIONS * names.index(node) // len(names)
+    in_turn = sorted(free, key=lambda part: (part - begin) % PARTITIONS)
+    return in_turn[: max(_share(owned) - owned[node], 0)]
+
+
+def _share(owned: Mapping[str, int]) -> int:
+    return ceil(PARTITIONS / len(owned))

@@ -15,6 +15,7 @@ from subagents.domain.run.run import OVER, Run
 from subagents.domain.run.values import RunId, SessionKey, agent_of
 from subagents.engine.kernel.partitions import Partitions
 from subagents.errors import Elsewhere
+from subagents.extensions.cluster.remote.node_health import NodeHealth
 from subagents.extensions.cluster.shared_store import SeenNode, SharedStore, Survey
 from subagents.ports import OffLoop
 
@@ -30,14 +31,16 @@ class SharedPartitions(Partitions):
     Args:
         store: Of the cluster.
         off_loop: For questions to the store.
+        health: Of this node.
     """
 
     is_shared = True
     look_ms = LOOK_MS
 
-    def __init__(self, store: SharedStore, off_loop: OffLoop) -> None:
+    def __init__(self, store: SharedStore, off_loop: OffLoop, health: NodeHealth) -> None:
         self._store = store
         self._off_loop = off_loop
+        self._health = health
         self._known: OrderedDict[RunId, int] = OrderedDict()
         self.owned: frozenset[int] = frozenset()
         """Loaded: about these we decide."""
@@ -117,15 +120,33 @@ class SharedPartitions(Partitions):
     def is_draining(self, node: str) -> bool:
         """Whether the start of that name that is alive gives back what it has."""
         nodes = self.survey.nodes.values()
-        return any(each.name == node and each.left_s > 0 and each.is_draining for each in nodes)
+        return any(each.name == node and each.left_s > 0 and not each.takes for each in nodes)
 
     @property
     def is_leaving(self) -> bool:
-        """Whether we drain and somebody takes what we give back: nothing is to begin here."""
+        """Whether we drain, or start nothing, and somebody takes what we give back: nothing is to
+        begin here."""
         nodes = self.survey.nodes
         own = nodes.get(self.identity)
-        is_draining = own is not None and own.is_draining
-        return is_draining and any(e.left_s > 0 and not e.is_draining for e in nodes.values())
+        goes = own is not None and not own.takes
+        return goes and any(each.left_s > 0 and each.takes for each in nodes.values())
+
+    @property
+    def problem(self) -> str | None:  # type: ignore[override]  # it changes by itself
+        """See ``Partitions.problem``."""
+        return self._health.problem
+
+    async def say_problem(self) -> None:
+        """Look whether anything can be started here, and let the others know.
+
+        Raises:
+            StoreUnavailable, Fenced: See ``SharedStore.degrade``.
+        """
+        store, problem = self._store, await self._health.look(self._off_loop)
+        own = self.survey.nodes.get(self.identity)
+        if own is not None and own.degraded != problem:
+            await self._off_loop(lambda: store.degrade(problem))
+            await self.look()
 
     @property
     def labels(self) -> frozenset[str]:

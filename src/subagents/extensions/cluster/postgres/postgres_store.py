@@ -21,6 +21,7 @@ import psycopg
 from subagents.domain.cluster.partitioning import PARTITIONS, partition_of, partition_of_new
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, SessionKey
+from subagents.durable_files import replace_file
 from subagents.errors import CorruptState, Elsewhere, Fenced, StoreUnavailable
 from subagents.extensions.cluster.postgres.database_url import parse_url
 from subagents.extensions.cluster.postgres.home_lock import HomeLock
@@ -42,7 +43,7 @@ from subagents.extensions.cluster.postgres.postgres_migrations import (
 )
 from subagents.extensions.cluster.postgres.postgres_query import SIEVED, narrowed
 from subagents.extensions.cluster.postgres.signed_rows import SignedRows
-from subagents.extensions.cluster.shared_store import Member, SeenNode, Survey
+from subagents.extensions.cluster.shared_store import WENT_BACK_FIX, Member, SeenNode, Survey
 from subagents.ports import Batch, FeedEntry, JournalEntry, Loaded, RunFilter, SetAside
 from subagents.store import rows
 from subagents.store.batch_rows import ERASED_TYPES, Written, erased_rows, updated, written
@@ -93,6 +94,8 @@ IDLE_MAX: Final = "2s"
 LOCK_WAIT: Final = "10s"
 """How long a lock of ours waits for another node, which keeps it for ``LOCK_HELD_MAX`` at most."""
 LOCK_HELD_MAX: Final = "30s"
+EPOCH: Final = "postgres.epoch"
+"""A file beside the lock: the newest epoch of this home, and of which database."""
 SERVER_MIN: Final = 130_000
 """The first that ends an idle transaction, has stored procedures in pipelines and is maintained."""
 
@@ -164,6 +167,8 @@ class PostgresStore(RowStore):
         self._is_open = False
         self._made = 0
         """The number of the newest commit."""
+        self._went_back: str | None = None
+        """See ``Survey.went_back``; said once."""
         self._unsure: int | None = None
         """The number of one that may have been made, or may still be."""
         self._number: int | None = None
@@ -252,6 +257,7 @@ class PostgresStore(RowStore):
         if self._member is None:
             return None
         self._require_open()
+        made = self._made
         if self._renewer is None or self._renewer.is_lost:
             self._renewer = self._connected()
         try:
@@ -261,6 +267,7 @@ class PostgresStore(RowStore):
         if not found:
             raise self._fenced()
         self._seen = int(str(found[0][0]))
+        self._note_newest(int(str(found[0][1])), made)
         return self._member.lease_s
 
     def open_readonly(self) -> None:
@@ -344,11 +351,22 @@ class PostgresStore(RowStore):
             return False
         self._identity, self._epoch = identity, cluster.epoch + 1
         self.home = self._lock.home()
+        self._compare_epoch(cluster.epoch)
         self._made, self._unsure, self._number = 0, None, None
         self._place = self._seen = self.newest_number()
         self._owned = self._owned_now()
         self._is_open = True
         return True
+
+    def _compare_epoch(self, found: int) -> None:
+        """Whether the home has seen more of the database than there is; and keep ours for that."""
+        file = self._lock.path.with_name(EPOCH)
+        with suppress(OSError, ValueError):
+            kept, of = file.read_text("utf-8").split(maxsplit=1) if file.exists() else ("0", "")
+            # Without any it is a new one, whatever its name.
+            if found and of == self._url.shown and int(kept) > found:
+                self._say_went_back(f"this home saw start {kept} of a node, and it knows {found}")
+            replace_file(file, f"{self._epoch} {self._url.shown}".encode())
 
     def _joining(self) -> Link:
         if self._writer is None or self._writer.is_lost:
@@ -583,7 +601,7 @@ class PostgresStore(RowStore):
             except psycopg.Error as error:
                 if error.sqlstate != FENCE_BROKEN:
                     raise
-                self._made = self._newest_commit()
+                self._made = self._note_newest(self._newest_commit(), self._made)
                 raise StoreUnavailable("another commit than was known is the newest") from error
             else:
                 self._made = number
@@ -601,13 +619,26 @@ class PostgresStore(RowStore):
         number = self._unsure
         try:
             burned = self._writing_link().ask(self._sql["burn_commit"], (self._identity, number))
-            self._made = number + 1 if burned else self._newest_commit()
+            newest = number + 1 if burned else self._newest_commit()
+            self._made = self._note_newest(newest, self._made)
         except psycopg.Error as error:
             raise StoreUnavailable(
                 f"the database went away during a commit, and cannot be asked: {_words(error)}"
             ) from error
         self._unsure = None
-        return not burned
+        # What it was not in the database that went back in time was not made either.
+        return not burned and newest >= number
+
+    def _note_newest(self, newest: int, made: int) -> int:
+        """Take note of the newest commit of ours that is there, when ``made`` was acknowledged."""
+        if newest < made:
+            self._say_went_back(f"{counted(made - newest, 'commit')} of this node gone")
+        return newest
+
+    def _say_went_back(self, how: str) -> None:
+        if self._went_back is None:
+            self._went_back = how
+            log.error("%s went back in time: %s; %s", self._url.shown, how, WENT_BACK_FIX)
 
     def _newest_commit(self) -> int:
         found = self._writing_link().ask(self._sql["read_commits"], (self._identity,))
@@ -895,6 +926,7 @@ class PostgresStore(RowStore):
                 *shown,
                 left_s,
                 is_draining,
+                degraded,
                 parts,
             ) = row
             nodes[str(identity)] = SeenNode(
@@ -908,12 +940,13 @@ class PostgresStore(RowStore):
                 left_s=float(str(left_s)),
                 is_draining=bool(is_draining),
                 certificate=self._certificate(str(identity), str(name), (*shown,)),
+                degraded=None if degraded is None else str(degraded),
             )
             if parts is not None:
                 owners |= dict.fromkeys(
                     msgspec.json.decode(str(parts), type=list[int]), str(identity)
                 )
-        return Survey(nodes, owners, len(self._forged))
+        return Survey(nodes, owners, len(self._forged), self._went_back)
 
     def claim(self, partitions: Collection[int]) -> frozenset[int]:
         """See ``ports.SharedStore.claim``."""
@@ -1008,6 +1041,11 @@ class PostgresStore(RowStore):
         """See ``ports.SharedStore.forget``."""
         with self._writing, self._refused_in_words():
             self._write([("forget_node", [(node,)])])
+
+    def degrade(self, why: str | None) -> None:
+        """See ``ports.SharedStore.degrade``."""
+        with self._writing, self._refused_in_words():
+            self._write([("degrade_node", [(self._identity, why)])])
 
     def drain(self, *, is_on: bool) -> None:
         """See ``ports.SharedStore.drain``."""

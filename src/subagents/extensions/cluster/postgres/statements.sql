@@ -134,7 +134,7 @@ WHERE identity IN (
 UPDATE {schema}.node SET until = clock_timestamp() + lease_ms * interval '1 millisecond',
                          since = CASE WHEN until < clock_timestamp() THEN clock_timestamp() ELSE since END
 WHERE identity = $1::text AND NOT is_over
-RETURNING {schema}.horizon() - 1;
+RETURNING {schema}.horizon() - 1, commits;
 
 -- name: keep_node
 -- While its daemon is gone: never one whose right has ended, since its workers have.
@@ -154,6 +154,9 @@ WHERE identity = $1::text;
 
 -- name: drain_node
 UPDATE {schema}.node SET is_draining = $2::bigint = 1 WHERE identity = $1::text;
+
+-- name: degrade_node
+UPDATE {schema}.node SET degraded = $2::text WHERE identity = $1::text;
 
 -- name: tell_peers
 -- $2 is a JSON list.
@@ -213,7 +216,7 @@ SELECT identity, home, name, url, labels, slots, version,
        CASE WHEN lease_ms IS NULL AND NOT is_over THEN 'infinity'::float8
             WHEN is_over THEN least(0, extract(epoch FROM until - clock_timestamp())::float8)
             ELSE extract(epoch FROM until - clock_timestamp())::float8 END,
-       is_draining, owned.parts
+       is_draining, degraded, owned.parts
 FROM {schema}.node LEFT JOIN (
   SELECT owner, json_agg(part)::text AS parts FROM {schema}.part GROUP BY owner
 ) AS owned ON owned.owner = identity

@@ -3,6 +3,7 @@
 ``POST /node/v1/attempts/<call>`` with an ``AttemptCall``; a watch is answered line by line.
 """
 
+import errno
 from collections.abc import Mapping
 from typing import Final, Literal
 
@@ -12,6 +13,7 @@ from subagents.domain.run.signals import ResultSeen, Signal
 from subagents.domain.run.values import Value
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import RuntimeUnavailable, SubagentsError, UsageError
+from subagents.extensions.cluster.node_ports import LACK
 from subagents.ports import AttemptRef, Launch, StartedInfo
 
 PATH: Final = "/node/v1/attempts/"
@@ -81,4 +83,7 @@ def refusal(body: bytes, *, status: int, node: str) -> SubagentsError:
         found = Refused(message=f"it answered with status {status}")
     kind = RuntimeUnavailable if found.retryable else UsageError
     details: Mapping[str, object] = {**found.details, "node": node}
-    return kind(f"on node {node}: {found.message}", hint=found.hint, details=details)
+    error = kind(f"on node {node}: {found.message}", hint=found.hint, details=details)
+    if LACK in details:
+        error.__cause__ = OSError(getattr(errno, str(details[LACK]), 0), found.message)
+    return error

@@ -6,6 +6,7 @@ needed for a worker to go on: the door may close at any moment.
 
 import asyncio
 import contextlib
+import errno
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
@@ -16,8 +17,8 @@ import msgspec
 from subagents.domain.run.signals import Signal
 from subagents.domain.run.values import AttemptId, replace
 from subagents.domain.run.worker_output import OutputBatch
-from subagents.errors import RuntimeUnavailable, SubagentsError, UsageError
-from subagents.extensions.cluster.node_ports import NodeAnswer
+from subagents.errors import RuntimeUnavailable, SubagentsError, UsageError, lack_of
+from subagents.extensions.cluster.node_ports import LACK, NodeAnswer
 from subagents.extensions.cluster.remote.attempt_calls import (
     AttemptCall,
     WatchLine,
@@ -261,4 +262,6 @@ def _line(line: WatchLine) -> bytes:
 
 def refused(error: SubagentsError) -> NodeAnswer:
     """An error as the answer of a call."""
+    if (lack := lack_of(error)) is not None:
+        error.details = {**error.details, LACK: errno.errorcode[lack]}
     return NodeAnswer(NOT_NOW if error.retryable else REFUSED, encode(error.to_wire()))

@@ -7,12 +7,16 @@ finds them there. A slot is kept for an attempt that has taken it and not starte
 import contextlib
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
+from errno import ECHILD
 from pathlib import Path
 from typing import Final
 
 from subagents.domain.run.values import AttemptId, RunId, attempt_id
-from subagents.errors import RuntimeUnavailable
+from subagents.errors import LACKS, RuntimeUnavailable, SubagentsError, lack_of
+from subagents.extensions.cluster.node_ports import SURE
+from subagents.extensions.cluster.remote.node_health import NodeHealth, require_room
 from subagents.ports.workers import OfAttempt
 from subagents.runtimes.process.processes import alive
 from subagents.runtimes.process.shim import AttemptDirectory
@@ -28,12 +32,23 @@ class Slots:
         attempts_dir: Of its home.
         most: ``[cluster] slots``; None = no limit.
         elapsed_ms: A clock that goes on while the machine sleeps.
+        health: Hears what starts come to; while it says that nothing can be started, no slot is
+            free.
     """
 
-    def __init__(self, attempts_dir: Path, most: int | None, elapsed_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        attempts_dir: Path,
+        most: int | None,
+        elapsed_ms: Callable[[], int],
+        health: NodeHealth,
+    ) -> None:
         self._attempts_dir = attempts_dir
         self._most = most
         self._elapsed_ms = elapsed_ms
+        self._health = health
+        self._under_way: Counter[AttemptId] = Counter()
+        """Calls that start something of an attempt."""
         self._live: dict[AttemptId, AttemptDirectory] = {}
         self._kept: dict[AttemptId, int] = {}
         """The time until which a slot is kept for an attempt."""
@@ -50,7 +65,7 @@ class Slots:
                     self._load(run.name, int(number), int(turn or 1))
 
     def _load(self, run_id: str, number: int, turn: int) -> None:
-        directory = AttemptDirectory(self._attempts_dir, RunId(run_id), number, turn)
+        directory = self._directory(RunId(run_id), number, turn)
         if _is_live(directory):
             with self._lock:
                 self._live[attempt_id(RunId(run_id), number)] = directory
@@ -72,16 +87,25 @@ class Slots:
     @property
     def free(self) -> int | None:
         """See ``ports.FreeSlots.free``."""
+        if self._health.lack is not None:
+            return 0
         return None if self._most is None else max(self._most - self.used, 0)
 
     def keep(self, attempt: AttemptId) -> bool:
         """See ``ports.FreeSlots.keep``: for ``KEPT_MS``."""
         with self._lock:
             is_full = self._most is not None and self._used() >= self._most
-            if is_full and attempt not in self._kept and attempt not in self._live:
+            if (is_full or self._health.lack is not None) and not self._has(attempt):
                 return False
             self._kept[attempt] = self._elapsed_ms() + KEPT_MS
             return True
+
+    def _has(self, attempt: AttemptId) -> bool:
+        """Whether it has a slot, or was started here by a daemon that could not say so."""
+        if attempt in self._kept or attempt in self._live:
+            return True
+        run_id, _, number = attempt.rpartition("#")
+        return self._directory(RunId(run_id), int(number)).is_claimed
 
     def give_up(self, attempt: AttemptId) -> None:
         """See ``ports.FreeSlots.give_up``."""
@@ -92,21 +116,54 @@ class Slots:
     def starting(self, of: OfAttempt) -> Iterator[None]:
         """See ``ports.FreeSlots.starting``."""
         if not self.keep(of.attempt_id):
+            if (lack := self._health.lack) is not None:
+                raise RuntimeUnavailable(
+                    f"nothing is started here: {LACKS[lack]}", details={SURE: True}
+                ) from OSError(lack, LACKS[lack])
             raise RuntimeUnavailable(f"all {self._most} slots of this node are in use")
         with self.resuming(of):
             yield
 
     @contextlib.contextmanager
     def resuming(self, of: OfAttempt, turn: int = 1) -> Iterator[None]:
-        """The same for a further turn: it goes on where its session is, slot or no slot."""
+        """The same for a further turn: it goes on where its session is, slot or no slot.
+
+        Raises:
+            RuntimeUnavailable: The machine lacked something to start it with; see ``SURE``.
+        """
+        attempt, directory = of.attempt_id, self._directory(of.run_id, of.number, turn)
+        is_new, is_begun, is_sure = not directory.is_claimed, False, True
+        self._under_way[attempt] += 1
         try:
+            if is_new:
+                require_room(self._attempts_dir.parent)
+            is_begun = True
             yield
+            if is_new:
+                self._health.worked()
+        except (SubagentsError, OSError) as error:
+            lack = lack_of(error)
+            if lack is None:
+                raise
+            self._health.failed(lack)
+            # A shim may be there that has not claimed it yet, or another call may start one.
+            is_told = isinstance(error, RuntimeUnavailable) and lack != ECHILD
+            is_sure = (is_told or not is_begun) and self._under_way[attempt] == 1
+            is_sure = is_sure and not directory.is_claimed
+            raise RuntimeUnavailable(
+                f"nothing was started: {LACKS[lack]}", details={SURE: is_sure}
+            ) from error
         finally:
-            directory = AttemptDirectory(self._attempts_dir, of.run_id, of.number, turn)
+            self._under_way[attempt] -= 1
+            self._under_way = +self._under_way
             with self._lock:
-                self._kept.pop(of.attempt_id, None)
+                if is_sure:  # else it is tried here again, and nowhere else
+                    self._kept.pop(attempt, None)
                 if _is_live(directory):
-                    self._live[of.attempt_id] = directory
+                    self._live[attempt] = directory
+
+    def _directory(self, run_id: RunId, number: int, turn: int = 1) -> AttemptDirectory:
+        return AttemptDirectory(self._attempts_dir, run_id, number, turn)
 
 
 def _is_live(directory: AttemptDirectory) -> bool:
