@@ -27,6 +27,8 @@ VALUES = {
     "cluster.url": "https://a.example:7443",
     "cluster.objects": "s3://bucket/path",
     "cluster.temporal": "temporal.example:7233",
+    "mcp_servers.<name>.url": "https://servers.example/mcp",
+    "mcp_servers.<name>.headers.<header>": "secret:token",
     "notifications.<name>.url": "desktop",
     "telemetry.otlp_endpoint": "https://collector.example/otlp",
     "threads.homeserver": "https://chat.example",
@@ -42,12 +44,16 @@ BESIDE = {
     "SUBAGENTS_WORKTREES__SOME__REPOSITORY": "/srv/shop",
 }
 """What some of them need."""
+OF_A_URL = ("mcp_servers.<name>.url", "mcp_servers.<name>.headers.<header>")
+COMMAND = {"SUBAGENTS_MCP_SERVERS__SOME__COMMAND": "a-server"}
+URL = {"SUBAGENTS_MCP_SERVERS__SOME__URL": VALUES["mcp_servers.<name>.url"]}
 
 
 @pytest.mark.requirement("config:environment")
 @pytest.mark.parametrize("key", [key for key in KEYS if key.partition(".")[0] in settings_tables()])
 def test_every_key_of_an_extension_can_be_set_by_its_variable(key: str, tmp_path: Path) -> None:
-    assert is_set_by_its_variable(key, tmp_path, VALUES, BESIDE)
+    beside = BESIDE | (URL if key in OF_A_URL else COMMAND)
+    assert is_set_by_its_variable(key, tmp_path, VALUES, beside)
 
 
 @pytest.mark.requirement("config:required-key")

@@ -145,7 +145,7 @@ def warn_of_refusal(client: Client) -> None:
     found = client.get("/version")
     if why := found.get("degraded"):
         note(f"warning: new runs are refused: {why}")
-    if why := client.get("/healthz").get("degraded"):
+    if why := found.get("problem"):
         note(f"warning: nothing is started on this node: {why}; others go on with its sessions")
     warn_of_set_aside(found)
 

@@ -115,16 +115,17 @@ def from_environment(
             yield assignment(name, _segments(name, ids), environ[name], cwd)
 
 
-def _segments(name: str, ids: Mapping[str, str]) -> list[str]:
+def _segments(variable: str, ids: Mapping[str, str]) -> list[str]:
     """The key a variable sets: lower case, except for names that the tree leaves free in case.
 
     An id or a header with `-` is spelled with `_`, as variables cannot have the former.
     """
-    parts = name.removeprefix(PREFIX).split(SEPARATOR)
+    parts = variable.removeprefix(PREFIX).split(SEPARATOR)
     lower = [part.lower() for part in parts]
     match lower:
-        case ["agents", agent, "env", _, *_]:
-            return ["agents", ids.get(agent, agent), "env", SEPARATOR.join(parts[3:])]
+        case [table, name, "env", _, *_]:
+            of = ids.get(name, name) if table == "agents" else name
+            return [table, of, "env", SEPARATOR.join(parts[3:])]
         case ["agents", agent, *rest]:
             return ["agents", ids.get(agent, agent), *rest]
         case ["telemetry", "headers", *rest] if rest:

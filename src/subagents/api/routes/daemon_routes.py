@@ -83,6 +83,7 @@ async def version(request: Request) -> Response:
             started_at=iso(services.info.started_at_ms),
             database=services.database.place,
             degraded=services.refusing,
+            problem=services.engine.partitions.problem,
             set_aside=[each.name for each in aside],
         )
     )

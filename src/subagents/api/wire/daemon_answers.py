@@ -41,6 +41,8 @@ class DaemonVersion(WireStruct, frozen=True, kw_only=True):
     """Its file."""
     degraded: str | None = None
     """Why new runs are not accepted; null = they are."""
+    problem: str | None = None
+    """Why this node of a cluster starts nothing; null = it does."""
     set_aside: list[str] = []
     """Runs, messages and events that are damaged and left out; `doctor` says why."""
 

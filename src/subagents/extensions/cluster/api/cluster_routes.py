@@ -50,9 +50,10 @@ async def show(request: Request) -> Response:
     """GET /v1/cluster: the nodes that share the database, and what each decides about."""
     services = services_of(request)
     require_operator(Caller.of(request), "the list of nodes")
+    asked = query_of(request, DOORS)
     _require_cluster(services)
     found = await _shown(services)
-    if query_of(request, DOORS).flag("doors"):
+    if asked.flag("doors"):
         found = msgspec.structs.replace(found, nodes=await _at_their_doors(services, found.nodes))
     return answer(found)
 
