@@ -82,6 +82,7 @@ VALUES = {
     "agents.<id>.courier.webhook": "https://bot.example/hook",
     "agents.<id>.courier.webhook_secret_env": "BOT_SECRET",
     "agents.<id>.cwd": "/srv",
+    "agents.<id>.mcp_servers": "[]",
     "daemon.http_host": "::1",
     "daemon.store": "postgresql://db.example/subagents",
 }
@@ -92,7 +93,6 @@ BESIDE = {
     "SUBAGENTS_DAEMON__TLS_CERT": "cert.pem",
     "SUBAGENTS_DAEMON__TLS_KEY": "key.pem",
     "SUBAGENTS_LANES__100__SLOTS": "1",
-    "SUBAGENTS_MCP_SERVERS__X__COMMAND": "serve",
     "SUBAGENTS_AGENTS__100__MODEL": "m",
 }
 """What keys that name each other need."""
