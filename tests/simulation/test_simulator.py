@@ -34,7 +34,7 @@ from subagents.domain.run.effects import Transition
 from subagents.engine.engine import Engine
 from subagents.store.sqlite.sqlite_store import SqliteStore
 
-REPLAYED = 12
+REPLAYED = 6
 
 
 def virtual_loop(seed: int = 0) -> VirtualLoop:
