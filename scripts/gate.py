@@ -15,12 +15,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 RECORD: Final = Path("tests/last_green.json")
 RESULT: Final = "SUBAGENTS_TIER_RESULT"
@@ -38,23 +40,28 @@ class Gate:
     """A tier as a whole.
 
     Args:
-        parts: Targets of the Makefile, in their order.
+        parts: Targets of the Makefile, one after another.
         budget_s: What it may take on two cores that have nothing else to do.
+        paired: Targets before them that use one processor at most: two run at a time, after
+            ``groups``, which fetches what they need.
         told: Parts that are told when they are red, and fail nothing.
     """
 
     parts: tuple[str, ...]
     budget_s: float
+    paired: tuple[str, ...] = ()
     told: frozenset[str] = frozenset({"seeds-of-commit"})
 
 
-_STATIC: Final = ("web-check", "static", "docs-check", "site")
+_STATIC: Final = ("static", "web-check", "docs-check", "site")
 _SEEDS: Final = ("seeds", "seeds-of-commit")
 _PACKAGE: Final = ("package", "audit")
 GATES: Final = {
-    "check": Gate((*_STATIC, "tests-check", *_SEEDS), 15 * 60),
-    "ci": Gate((*_STATIC, "tests-ci", "core-alone", *_SEEDS, *_PACKAGE), 25 * 60),
-    "all": Gate((*_STATIC, "tests-all", *_SEEDS, "torture-short", "upgrade", *_PACKAGE), 120 * 60),
+    "check": Gate(("tests-check", *_SEEDS), 15 * 60, _STATIC),
+    "ci": Gate(("tests-ci", "core-alone", *_SEEDS), 25 * 60, (*_STATIC, *_PACKAGE)),
+    "all": Gate(
+        ("tests-all", *_SEEDS, "torture-short", "upgrade"), 120 * 60, (*_STATIC, *_PACKAGE)
+    ),
     "soak": Gate(
         (
             "mutations",
@@ -79,7 +86,7 @@ class Ended:
     seconds: float
     tests: Mapping[str, Any] = field(default_factory=dict)
     slower: float = 1.0
-    """How many times longer than ours the processor took right after it."""
+    """How many times longer than ours the processor took right after it, or those beside it."""
     busy: float = 0.0
     """The share of the processors' time that anybody used while it ran."""
     stolen: float = 0.0
@@ -104,11 +111,13 @@ def passed(name: str, gate: Gate, *, is_recorded: bool = False) -> int:
     """Run its parts, print what they came to, and return the exit code."""
     others = running_elsewhere()
     began = time.monotonic()
-    ended = [run(part) for part in gate.parts]
+    ended = [*run(["groups"]), *run(gate.paired)] if gate.paired else []
+    ended += [each for part in gate.parts for each in run([part])]
     seconds = time.monotonic() - began
     others = max(others, running_elsewhere())
     cores = os.cpu_count() or 1
-    taken = seconds / max(sum(each.own_seconds for each in ended), 1e-9)
+    took, own = (sum(getattr(each, of) for each in ended) for of in ("seconds", "own_seconds"))
+    taken = took / max(own, 1e-9)
     allowed = gate.budget_s * TOLERANCE * max(1, 2 / cores) * taken * (1 + others / cores)
     red = [each.part for each in ended if each.code != 0 and each.part not in gate.told]
     say(f"\n{name}:")
@@ -132,25 +141,45 @@ def passed(name: str, gate: Gate, *, is_recorded: bool = False) -> int:
     return 1 if red or is_late else 0
 
 
-def run(part: str) -> Ended:
-    """One target, its output where ours goes."""
+def run(parts: Sequence[str]) -> list[Ended]:
+    """Targets, each shown as it goes on; of several, two at a time and each when it has ended."""
+    before = processors()
+    with ThreadPoolExecutor(min(len(parts), 2)) as pool:
+        ended = list(pool.map(_made if len(parts) == 1 else _made_and_shown, parts))
+    used, idle, stolen = (now - then for now, then in zip(processors(), before, strict=True))
+    whole = max(used + idle + stolen, 1)
+    machine = {"busy": used / whole, "stolen": min(stolen / whole, 0.9), "slower": slowness()}
+    return [replace(each, **machine) for each in ended]
+
+
+def _made(part: str) -> Ended:
+    say(f"\n== make {part}")
+    return _timed(part, None)
+
+
+def _made_and_shown(part: str) -> Ended:
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
+        ended = _timed(part, output)
+        output.seek(0)
+        say(f"\n== make {part}\n{output.read().rstrip()}")
+    return ended
+
+
+def _timed(part: str, output: IO[str] | None) -> Ended:
     result = Path(".cache") / f"{part}.json"
     result.parent.mkdir(exist_ok=True)
     result.unlink(missing_ok=True)
-    say(f"\n== make {part}")
-    before, began = processors(), time.monotonic()
+    began = time.monotonic()
     done = subprocess.run(
         [os.environ.get("MAKE", "make"), "--no-print-directory", part],
         check=False,
         env={**os.environ, RESULT: str(result.absolute())},
+        stdout=output,
+        stderr=subprocess.STDOUT if output else None,
     )
     seconds = time.monotonic() - began
-    used, idle, stolen = (now - then for now, then in zip(processors(), before, strict=True))
-    whole = max(used + idle + stolen, 1)
     tests = json.loads(result.read_text("utf-8")) if result.exists() else {}
-    return Ended(
-        part, done.returncode, seconds, tests, slowness(), used / whole, min(stolen / whole, 0.9)
-    )
+    return Ended(part, done.returncode, seconds, tests)
 
 
 def processors() -> tuple[int, int, int]:

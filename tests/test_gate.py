@@ -11,7 +11,9 @@ from scripts.gate import Gate, passed
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A `make` that writes down its targets, and fails for those that say so."""
     program, log = tmp_path / "make", tmp_path / "log"
-    program.write_text(f'#!/bin/sh\necho "$2" >> {log}\ncase $2 in bad*) exit 2;; esac\n')
+    program.write_text(
+        f'#!/bin/sh\necho "$2" >> {log}\necho the words of $2\ncase $2 in bad*) exit 2;; esac\n'
+    )
     program.chmod(0o755)
     monkeypatch.setenv("MAKE", str(program))
     monkeypatch.chdir(tmp_path)
@@ -31,6 +33,21 @@ def test_a_red_part_hides_none_that_follows_and_the_end_names_all_of_them(
     assert "RED  bad-1" in said
     assert "ok   good" in said
     assert "make -k bad-1 bad-2" in said
+
+
+@pytest.mark.requirement("tests:gate")
+def test_parts_that_run_beside_each_other_are_all_shown_whole_and_before_the_others(
+    make: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    both = ("bad-1", "first", "second")
+
+    assert passed("check", Gate(("last",), budget_s=600, paired=both)) == 1
+
+    done = make.read_text().split()
+    assert (done[0], sorted(done[1:4]), done[4]) == ("groups", sorted(both), "last")
+    said = capfd.readouterr().out
+    assert all(f"\n== make {part}\nthe words of {part}\n" in said for part in (*both, "last"))
+    assert "make -k bad-1\n" in said
 
 
 @pytest.mark.requirement("tests:gate")
@@ -59,7 +76,7 @@ def test_time_that_the_host_took_away_counts_in_no_budget(
     make: Path, monkeypatch: pytest.MonkeyPatch, slower: float, stolen: float, code: int
 ) -> None:
     ended = gate.Ended("good", 0, 100.0, slower=slower, stolen=stolen)
-    monkeypatch.setattr(gate, "run", lambda _: ended)
+    monkeypatch.setattr(gate, "run", lambda _: [ended])
     monkeypatch.setattr("scripts.gate.time.monotonic", iter((0.0, 100.0)).__next__)
 
     assert passed("check", Gate(("good",), budget_s=10)) == code
