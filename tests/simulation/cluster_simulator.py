@@ -20,7 +20,6 @@ from tests.simulation.invariants import ANNOUNCE_SUFFIX, Judge
 from tests.simulation.outside_world import Faults, Worker
 from tests.simulation.scenario import settings_of
 from tests.simulation.simulator import (
-    STEPS_MAX,
     Verdict,
     _collected,
     _directory,
@@ -50,6 +49,7 @@ T = TypeVar("T")
 BLOWS: Final = ("kill", "kill_machine", "freeze", "cut_off", "outage", "drain")
 CHAOS_S: Final = (20.0, 40.0, 80.0)
 REST_S: Final = 5.0
+STEPS_MAX: Final = 800_000
 
 
 def cluster_faults_of(rng: random.Random) -> ClusterFaults:
@@ -439,7 +439,7 @@ def _simulate(seed: int, judge: ClusterJudge, directory: Path) -> Verdict:
     judge.children_max = settings.defaults.max_children_per_agent
     loop.call_soon(scenario.start)
     try:
-        loop.run(is_over=lambda: scenario.is_over or judge.is_broken, steps_max=STEPS_MAX * 2)
+        loop.run(is_over=lambda: scenario.is_over or judge.is_broken, steps_max=STEPS_MAX)
     except Stuck as stuck:
         judge.fail("everything comes to rest", f"{stuck}; {scenario.unrest()}")
     world.close()

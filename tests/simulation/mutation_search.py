@@ -18,16 +18,19 @@ from tests.simulation import (
     cluster_simulator,
     domain_mutations,
     engine_mutations,
+    simulator,
     store_mutations,
 )
 from tests.simulation.invariants import Broken
 from tests.simulation.known_seeds import known_seeds, write_known_seeds
 from tests.simulation.mutation_table import CLUSTER_MUTATIONS, MUTATIONS
-from tests.simulation.simulator import Verdict, simulate
+from tests.simulation.simulator import Verdict
 
 TABLES = (client_mutations, cluster_mutations, domain_mutations, engine_mutations, store_mutations)
 ALL = MUTATIONS | CLUSTER_MUTATIONS
 SEEDS_MAX = 1000
+STEPS_MAX = 100_000
+"""Four times what a seed needs: a broken daemon that never rests is known by then."""
 
 
 def program_of(name: str) -> str:
@@ -37,7 +40,14 @@ def program_of(name: str) -> str:
 
 def simulator_of(name: str) -> Callable[[int], Verdict]:
     """What runs one seed of it."""
-    return cluster_simulator.simulate if name in CLUSTER_MUTATIONS else simulate
+    return cluster_simulator.simulate if name in CLUSTER_MUTATIONS else simulator.simulate
+
+
+def break_daemon(name: str, patch: pytest.MonkeyPatch) -> None:
+    """Put the mutation into the daemons that are simulated from now on."""
+    ALL[name](patch)
+    for each in (simulator, cluster_simulator):
+        patch.setattr(each, "STEPS_MAX", STEPS_MAX)
 
 
 def known_seed(name: str) -> int | None:
@@ -66,7 +76,7 @@ def search(name: str) -> tuple[str, Caught | None]:
     known = known_seed(name)
     first = () if known is None else (known,)
     with pytest.MonkeyPatch.context() as patch:
-        ALL[name](patch)
+        break_daemon(name, patch)
         return name, caught_by((*first, *range(SEEDS_MAX)), simulator_of(name))
 
 

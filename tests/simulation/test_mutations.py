@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.simulation.mutation_search import ALL, caught_by, known_seed, simulator_of
+from tests.simulation.mutation_search import ALL, break_daemon, caught_by, known_seed, simulator_of
 
 
 @pytest.mark.requirement("simulator:catches-mutations")
@@ -18,7 +18,7 @@ def test_a_broken_daemon_is_caught_by_the_seed_that_is_known_to_catch_it(
         "\nWhere it finds none, an invariant is missing, or nobody needs what was broken."
     )
     assert seed is not None, f"No seed is known to catch {name}.{way_out}"
-    ALL[name](monkeypatch)
+    break_daemon(name, monkeypatch)
     caught = caught_by((seed,), simulator_of(name))
     assert caught is not None, f"Seed {seed} does not catch {name} any more.{way_out}"
     record_property("invariant", caught.broken.invariant)
