@@ -104,7 +104,7 @@ tests-all: $(call group,ci) $(call group,temporal) $(call group,bench)
 test-near: dev ## the tests beside what you changed
 	@near=$$($(PY) -m scripts.near) && $(PY) $(PYTEST) $$near || { [ -n "$$near" ] || echo "no test is near what changed" >&2; exit 1; }
 
-core-alone: dev ## the core's quick tests, but those of adapters, in a copy without any extension
+core-alone: dev ## quick tests of what asks for extensions (configuration, API, commands, client) in a copy without any
 	@$(PY) -m scripts.core_alone -n $(WORKERS) --dist worksteal
 
 T ?=

@@ -19,11 +19,11 @@ from typing import Final
 EXTENSIONS: Final = Path("src/subagents/extensions")
 KEPT: Final = frozenset({"__init__.py", "testing"})
 """The suites of the core's ports have no feature."""
-TRIED: Final = ("engine", "config", "api", "cli", "client")
+TRIED: Final = ("config", "api", "cli", "client")
 """Folders of ``tests``."""
-IMPORTED: Final = ("store", "runtimes", "couriers", "ports")
-"""Those of adapters, which ask for no extension: to be quick, none of their tests is run, but all
-are imported. That ``domain`` imports nothing above it is a rule of the linter."""
+IMPORTED: Final = ("engine", "store", "runtimes", "couriers", "ports")
+"""Those of the engine and of adapters, which ask for no extension: to be quick, none of their tests
+is run, but all are imported. That ``domain`` imports nothing above it is a rule of the linter."""
 
 
 def copied(to: Path) -> None:

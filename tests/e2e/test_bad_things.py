@@ -255,27 +255,24 @@ def test_a_body_of_many_megabytes_is_refused_without_being_kept(tmp_path: Path) 
 
 
 @pytest.mark.requirement("e2e:bad:unknown-run")
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("GET", "/v1/runs/r-0000000000"),
-        ("GET", "/v1/runs/r-0000000000/result"),
-        ("GET", "/v1/runs/r-0000000000/log"),
-        ("GET", "/v1/runs/r-0000000000/timeline"),
-        ("GET", "/v1/runs/r-0000000000/why"),
-        ("POST", "/v1/runs/r-0000000000/cancel"),
-        ("POST", "/v1/runs/r-0000000000/retry"),
-        ("GET", "/v1/runs/%00"),
-        ("GET", "/v1/runs/..%2f..%2fetc%2fpasswd/log"),
-        ("GET", "/v1/requests/r-0000000000:q1"),
-        ("GET", "/v1/nothing"),
-    ],
-)
-def test_what_does_not_exist_is_not_found(tmp_path: Path, method: str, path: str) -> None:
+def test_what_does_not_exist_is_not_found(tmp_path: Path) -> None:
     with live_home(tmp_path) as home:
-        status, document = raw(home, method, path, b"{}" if method == "POST" else None)
-        assert status in {404, 422}, document
-        assert document["code"] in {"not_found", "invalid"}
+        for method, path in (
+            ("GET", "/v1/runs/r-0000000000"),
+            ("GET", "/v1/runs/r-0000000000/result"),
+            ("GET", "/v1/runs/r-0000000000/log"),
+            ("GET", "/v1/runs/r-0000000000/timeline"),
+            ("GET", "/v1/runs/r-0000000000/why"),
+            ("POST", "/v1/runs/r-0000000000/cancel"),
+            ("POST", "/v1/runs/r-0000000000/retry"),
+            ("GET", "/v1/runs/%00"),
+            ("GET", "/v1/runs/..%2f..%2fetc%2fpasswd/log"),
+            ("GET", "/v1/requests/r-0000000000:q1"),
+            ("GET", "/v1/nothing"),
+        ):
+            status, document = raw(home, method, path, b"{}" if method == "POST" else None)
+            assert status in {404, 422}, (path, document)
+            assert document["code"] in {"not_found", "invalid"}, path
 
 
 @pytest.mark.requirement("e2e:bad:others-run")

@@ -141,16 +141,21 @@ def _flag_of(each: PasswordFlag) -> re.Pattern[str]:
     )
 
 
-_PASSWORD_FLAGS: Final = tuple(
-    (
-        # Until another program begins.
-        re.compile(
-            rf"(?<![\w.-])(?:{_programs(each)})(?={_WORD_END})[^\r\n|;&]{{1,1000}}+", re.ASCII
-        ),
-        _flag_of(each),
+@cache
+def _password_flags() -> tuple[tuple[re.Pattern[str], re.Pattern[str]], ...]:
+    """Each program and its flag; made when a line needs them, as most daemons see none."""
+    return tuple(
+        (
+            # Until another program begins.
+            re.compile(
+                rf"(?<![\w.-])(?:{_programs(each)})(?={_WORD_END})[^\r\n|;&]{{1,1000}}+", re.ASCII
+            ),
+            _flag_of(each),
+        )
+        for each in PASSWORD_FLAGS
     )
-    for each in PASSWORD_FLAGS
-)
+
+
 _PASSWORD_FLAG_SEEN: Final = "|".join(
     rf"(?:{_programs(each)})(?:{_WORD_END}[^\n|;&]*)?{_WORD_END}(?:{each.flags})"
     for each in PASSWORD_FLAGS
@@ -184,7 +189,7 @@ def _in_headers(line: str) -> Iterator[Span]:
 def _in_commands(line: str) -> Iterator[Span]:
     if "curl" in line or "wget" in line:
         yield from _values(_CURL_USER, line)
-    for program, flag in _PASSWORD_FLAGS:
+    for program, flag in _password_flags():
         for called in program.finditer(line):
             for found in flag.finditer(line, *called.span()):
                 if not (_EXAMPLE.fullmatch(found["value"]) or _PORTS.fullmatch(found["value"])):
