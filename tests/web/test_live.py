@@ -143,7 +143,7 @@ def test_a_viewer_has_no_button_or_box_that_would_change_something(
         for name in ("Pause", "Cancel"):
             expect(page.get_by_role("button", name=name)).to_have_count(int(shown))
     viewer.goto(f"{origin}/ui/new")
-    expect(viewer.get_by_text("You are a viewer")).to_be_visible()
+    expect(viewer.get_by_text("You are a viewer", exact=True)).to_be_visible()
 
 
 @pytest.mark.requirement("web:live")
