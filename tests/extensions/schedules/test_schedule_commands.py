@@ -67,6 +67,27 @@ def test_a_line_of_a_crontab_is_taken_as_it_is(shared: Home, line: str) -> None:
 
 
 @pytest.mark.requirement("cli:schedule")
+def test_a_whole_crontab_is_taken_from_stdin_with_its_settings_and_names(shared: Home) -> None:
+    crontab = """
+        # m h dom mon dow command
+        MAILTO=me@localhost
+        PLACE="up there"
+        */10 * * * * cd data && ./sync.sh --all
+        CRON_TZ=Asia/Tokyo
+        @daily A=1 /opt/sync.sh $PLACE
+    """
+    shared.ok("schedule", "add", "-", "--label", "moved", stdin=crontab)
+    found = [shared.ok("show", f"schedule:{name}", "--json").json for name in ("sync", "sync-2")]
+    assert [(each["when"], each["task"]) for each in found] == [
+        ("*/10 * * * *", "moved"),
+        ("@daily", "moved"),
+    ]
+    assert found[0]["zone"] != found[1]["zone"] == "Asia/Tokyo"
+    for name in ("sync", "sync-2"):
+        shared.ok("schedule", "remove", name, "--yes")
+
+
+@pytest.mark.requirement("cli:schedule")
 def test_what_keeps_schedules_over_a_restart_is_said_with_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import shutil
+import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,7 @@ from subagents.cli.serving import unit_file
 from subagents.cli.show import render
 from subagents.client.client import Client, Document, Query, segment
 from subagents.errors import EXIT_OK, UsageError
+from subagents.extensions.schedules.crontab import entries_of, when_and_task
 from subagents.installation import NAME
 from subagents.text import counted, duration, listed, milliseconds_of, money, upcoming
 
@@ -50,7 +52,13 @@ Schedule = Annotated[str, Parameter(help="Its name or id.", metavar="SCHEDULE")]
 
 
 def add(
-    name: Annotated[str, Parameter(help="What to call it.", metavar="NAME")],
+    name: Annotated[
+        str,
+        Parameter(
+            help="What to call it; `-` alone: each line of the crontab on stdin becomes one.",
+            metavar="NAME",
+        ),
+    ],
     when: Annotated[
         str,
         Parameter(
@@ -58,7 +66,7 @@ def add(
             "'every 15m'; without TASK also a line of a crontab.",
             metavar="WHEN",
         ),
-    ],
+    ] = "",
     /,
     *task: Annotated[
         str,
@@ -99,38 +107,61 @@ def add(
         subagents schedule add sync 'every 15m' --overlap queue -- rsync -a src/ backup/
 
         subagents schedule add weekly '@weekly' --plan audit.yaml --zone Europe/Berlin
+
+        crontab -l | subagents schedule add -
     """
-    if not task and plan is None:
-        when, task = _of_crontab(when)
-    body: Document = {
-        "name": name,
-        "when": when,
-        "zone": zone or local_zone(),
+    common: Document = {
         "overlap": overlap,
         "missed": missed,
         "replace": replace,
-        "cwd": caller_cwd(),
         "defaultAgent": DEFAULT_AGENT,
-        **(_run(task, flags) if plan is None else _plan(plan, name, task, flags)),
     }
-    if (brought := environment(env, env_file)).names:
-        body["environment"] = brought
+    if name == "-" and not when and plan is None:
+        bodies = [
+            {
+                **common,
+                "name": each.name,
+                "when": each.when,
+                "zone": zone or each.zone or local_zone(),
+                "cwd": str(Path.home()),  # where cron starts its commands
+                **_run((each.task,), flags),
+                **_environment((*each.variables, *env), env_file),
+            }
+            for each in entries_of(sys.stdin.read())
+        ]
+    else:
+        if not task and plan is None:
+            when, of_line = when_and_task(when)
+            task = (of_line,) if of_line else ()
+        work = _run(task, flags) if plan is None else _plan(plan, name, task, flags)
+        bodies = [
+            {
+                **common,
+                "name": name,
+                "when": when,
+                "zone": zone or local_zone(),
+                "cwd": caller_cwd(),
+                **work,
+                **_environment(env, env_file),
+            }
+        ]
     if held := sorted(config_environment()):
         output.note(
             f"warning: {held[0]} holds for this shell, not for the schedule: its runs go by the "
             "configuration files"
         )
     with connect(starts=True) as client, in_flags() if plan is None else in_file(plan):
-        answer = client.post(PLACE, body, timeout_s=30)
         asks = not (json or replace or unit_file().exists())
-        is_first = asks and len(read(client.get(PLACE), SchedulePage).schedules) == 1
-    if json:
-        output.document(answer)
-        return EXIT_OK
-    found = read(answer, ScheduleRow)
-    output.line(found.schedule_id)
-    output.warnings((found.name, each) for each in found.warnings)
-    output.note(f"{found.name}: {_times(found)}; {_next(found, time.time() * 1000)}")
+        is_first = asks and not read(client.get(PLACE), SchedulePage).schedules
+        for body in bodies:
+            answer = client.post(PLACE, body, timeout_s=30)
+            if json:
+                output.document(answer)
+                continue
+            found = read(answer, ScheduleRow)
+            output.line(found.schedule_id)
+            output.warnings((found.name, each) for each in found.warnings)
+            output.note(f"{found.name}: {_times(found)}; {_next(found, time.time() * 1000)}")
     if is_first:
         up = f"in your crontab: @reboot {shlex.quote(shutil.which(NAME) or NAME)} up"
         how = "subagents service install" if SYSTEMD.exists() else up
@@ -138,11 +169,9 @@ def add(
     return EXIT_OK
 
 
-def _of_crontab(line: str) -> tuple[str, tuple[str, ...]]:
-    """When and what a line of a crontab says; of when alone no task."""
-    count = 1 if line.lstrip().startswith("@") else 5
-    *when, task = [*line.split(None, count), ""][: count + 1]
-    return (" ".join(when), (task.replace("\\%", "%"),)) if task else (line, ())
+def _environment(env: Sequence[str], env_file: Sequence[str]) -> Document:
+    brought = environment(env, env_file)
+    return {"environment": brought} if brought.names else {}
 
 
 def _run(task: Sequence[str], flags: Given) -> Document:

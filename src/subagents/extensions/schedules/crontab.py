@@ -1,0 +1,73 @@
+"""A crontab, line by line; see crontab(5)."""
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from subagents.errors import UsageError
+
+FIELDS: Final = 5
+SETTING: Final = re.compile(r"""(\w+)[ \t]*=[ \t]*(?:"(.*)"|'(.*)'|(.*))""")
+NOT_OURS: Final = frozenset({"CRON_TZ", "HOME", "LOGNAME", "MAILTO", "SHELL"})
+"""Settings of cron itself: when it is meant, who works, where and with what, and whom it mails."""
+BEFORE: Final = re.compile(r"cd\s+\S+\s*(?:&&|;)\s*|\w+=\S*\s+")
+"""What a command line begins with before it says what it is about."""
+
+
+class Entry(NamedTuple):
+    """A line that starts something."""
+
+    name: str
+    """After its program, with a number where another has that name."""
+    when: str
+    task: str
+    variables: tuple[str, ...]
+    """``NAME=VALUE`` of the lines above it."""
+    zone: str | None
+    """``CRON_TZ`` of the lines above it."""
+
+
+def when_and_task(line: str) -> tuple[str, str]:
+    """What one line says; the task is empty where it says only when."""
+    count = 1 if line.lstrip().startswith("@") else FIELDS
+    *when, task = [*line.split(None, count), ""][: count + 1]
+    return (" ".join(when), task.strip().replace("\\%", "%")) if task else (line, "")
+
+
+def entries_of(text: str) -> Iterator[Entry]:
+    """All lines but comments; settings count for those below them.
+
+    Raises:
+        UsageError: Names the line and what it has that a schedule has not.
+    """
+    settings: dict[str, str] = {}
+    taken: set[str] = set()
+    for number, line in enumerate(map(str.strip, text.splitlines()), start=1):
+        if not line or line.startswith("#"):
+            continue
+        if setting := SETTING.fullmatch(line):
+            name, *values = setting.groups()
+            settings[name] = next((each for each in values if each is not None), "")
+            continue
+        when, task = when_and_task(line)
+        if not task:
+            raise UsageError(f"line {number} of the crontab has no command: {line}")
+        if re.search(r"(?<!\\)%", line):
+            raise UsageError(
+                f"line {number} of the crontab: after its % cron has the input of the command",
+                hint="write \\% where a % is meant, or feed the command by a pipe",
+            )
+        name = _name_of(task, taken)
+        taken.add(name)
+        brought = (f"{key}={settings[key]}" for key in settings if key not in NOT_OURS)
+        yield Entry(name, when, task, (*brought,), settings.get("CRON_TZ"))
+
+
+def _name_of(task: str, taken: set[str]) -> str:
+    told = task
+    while before := BEFORE.match(told):
+        told = told[before.end() :]
+    found = re.search(r"\w[\w-]*", [*told.split(), "job"][0].rpartition("/")[2])
+    plain = found[0].lower() if found else "job"
+    numbered = (f"{plain}-{count}" for count in range(2, len(taken) + 3))
+    return next(each for each in (plain, *numbered) if each not in taken)

@@ -1,0 +1,33 @@
+"""A crontab, line by line."""
+
+import pytest
+
+from subagents.errors import UsageError
+from subagents.extensions.schedules.crontab import entries_of
+
+
+@pytest.mark.requirement("schedule:crontab")
+def test_a_line_has_the_settings_above_it_and_the_name_of_its_program() -> None:
+    text = (
+        "MAILTO=a@b\nPATH=/bin:/usr/bin\n"
+        "5 4 * * sun /usr/local/bin/backup.sh --to disk\n"
+        "  A = ' two words '  \n\n# no job\n"
+        "@hourly  cd /srv; X=1 backup | gzip > $(date +\\%F)\n"
+        'CRON_TZ="Europe/Berlin"\n0 0 1 1 * "$HOME/bin/tidy"\n'
+    )
+    path, spaced = "PATH=/bin:/usr/bin", "A= two words "
+
+    assert [tuple(each) for each in entries_of(text)] == [
+        ("backup", "5 4 * * sun", "/usr/local/bin/backup.sh --to disk", (path,), None),
+        ("backup-2", "@hourly", "cd /srv; X=1 backup | gzip > $(date +%F)", (path, spaced), None),
+        ("tidy", "0 0 1 1 *", '"$HOME/bin/tidy"', (path, spaced), "Europe/Berlin"),
+    ]
+
+
+@pytest.mark.requirement("schedule:crontab")
+@pytest.mark.parametrize(
+    ("line", "told"), [("0 3 * * *", "no command"), ("@daily mail me%hello", "after its %")]
+)
+def test_what_no_schedule_has_is_refused_with_its_line(line: str, told: str) -> None:
+    with pytest.raises(UsageError, match=f"line 2 of the crontab.*{told}"):
+        list(entries_of(f"# two\n{line}"))
