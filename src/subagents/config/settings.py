@@ -56,6 +56,16 @@ WEBHOOK_PATTERN: Final = r"^https?://[^\s/?#@]+([/?][^\s#]*)?$"
 Name = Annotated[str, Meta(pattern=NAME_PATTERN)]
 Text = Annotated[str, Meta(min_length=1)]
 VariableName = Annotated[str, Meta(pattern=VARIABLE_PATTERN)]
+HeaderName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9_-]+$",
+        extra={
+            "words": "the name of an HTTP header (letters, digits, _ and -)",
+            "placeholder": "<header>",
+        },
+    ),
+]
 NodeName = Annotated[str, Meta(pattern=NODE_PATTERN)]
 Url = Annotated[str, Meta(pattern=URL_PATTERN)]
 

@@ -12,7 +12,15 @@ from typing import Annotated, ClassVar, Final
 import msgspec
 from msgspec import Meta
 
-from subagents.config.settings import Inconsistency, Section, Settings, Text, Url, VariableName
+from subagents.config.settings import (
+    HeaderName,
+    Inconsistency,
+    Section,
+    Settings,
+    Text,
+    Url,
+    VariableName,
+)
 from subagents.domain.redaction.secret_spans import names_secret
 from subagents.domain.run.run import Run
 from subagents.domain.run.secret_reference import PREFIX, OwnReference, referenced
@@ -21,16 +29,6 @@ from subagents.errors import UsageError
 from subagents.extensions.mcp.bridge.worker_above import SECRET, SERVERS
 
 OURS: Final = "subagents"
-HeaderName = Annotated[
-    str,
-    Meta(
-        pattern=r"^[A-Za-z0-9_-]+$",
-        extra={
-            "words": "the name of an HTTP header (letters, digits, _ and -)",
-            "placeholder": "<header>",
-        },
-    ),
-]
 _SAYS_SECRET: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
 
 
