@@ -199,8 +199,12 @@ def load(
         assignment(f"flag {key}", key.split("."), value, cwd)
         for key, value in (overrides or {}).items()
     ]
-    if project_layer is not None and project_layer.values.pop("mcp_servers", None) is not None:
-        ignored.append(f"{project_layer.origin}: [mcp_servers] counts in your own file alone")
+    if project_layer is not None:
+        ignored += (
+            f"{project_layer.origin}: [{name}] counts in your own file alone"
+            for name in settings_tables()
+            if project_layer.values.pop(name, None) is not None
+        )
     for layer in layers:
         absolute_cwds(layer, environ)
     merged, origins = _merged(layers)
