@@ -11,6 +11,7 @@ from subagents.domain.run.outcome import OK, Reason, Status
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.signals import ResultSeen, Signal, Vanished
 from subagents.domain.run.worker_output import OutputBatch
+from subagents.engine.attempts.supervisor import log
 from subagents.errors import StoreUnavailable
 from subagents.ports import AttemptRef, LongResult
 
@@ -191,3 +192,17 @@ def test_a_watch_is_closed_by_who_watched_and_not_left_to_the_collector(tmp_path
         assert runtime.closed_by == [f"watch {run_id}#1"]
 
     in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("supervisor:watch-closed")
+def test_a_watch_that_is_thrown_away_with_its_loop_is_no_failure(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(world: World) -> None:
+        run = await world.until(await world.spawn("hang"), Phase.RUNNING)
+        watching = world.engine.supervisor._watched[run.id].task
+        assert watching is not None
+        watching.get_coro().close()
+
+    in_world(tmp_path, scenario)
+    assert not [each for each in caplog.records if each.name == log.name]
