@@ -27,7 +27,7 @@ from subagents.engine.runs.spawn import Receipt
 from subagents.engine.runs.spawn_call import RunAsked, SpawnContext
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import RuntimeUnavailable, StoreUnavailable
-from subagents.ports import AttemptRef, Batch, Courier, Launch, StartedInfo
+from subagents.ports import AttemptRef, Batch, Courier, Launch, RunLogs, StartedInfo
 from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.store.environment_files import EnvironmentFiles
 from subagents.store.progress_files import ProgressFiles
@@ -291,10 +291,12 @@ class World:
                 off_loop=self.off_loop,
                 verifier=verifier,
                 settings=self.settings,
-                progress_log=ProgressFiles(self.directory / "progress"),
-                results=ResultFiles(self.directory / "results"),
-                environments=EnvironmentFiles(self.directory / "environments"),
-                transcripts=TranscriptFiles(self.directory / "transcripts"),
+                logs=RunLogs(
+                    environments=EnvironmentFiles(self.directory / "environments"),
+                    progress=ProgressFiles(self.directory / "progress"),
+                    results=ResultFiles(self.directory / "results"),
+                    transcripts=TranscriptFiles(self.directory / "transcripts"),
+                ),
                 state_dir=self.directory,
                 owner=f"boot{self.boots}",
                 node=None if sharing is None else self.directory.name,
