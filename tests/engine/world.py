@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from tests.engine.fake_clock import FakeClock
 
@@ -262,6 +262,13 @@ class World:
 
     # -- life ------------------------------------------------------------------------------
 
+    async def __aenter__(self) -> Self:
+        await self.boot()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.crash()
+
     async def taken_over(self) -> Engine:
         """Another process on the same database, with the same workers; returns the older one."""
         older = self.engine
@@ -424,11 +431,7 @@ def in_world(directory: Path, scenario: Callable[[World], Awaitable[T]], **optio
     """Boot a world, play the scenario and take the world down again."""
 
     async def play() -> T:
-        world = World(directory, **options)
-        await world.boot()
-        try:
+        async with World(directory, **options) as world:
             return await scenario(world)
-        finally:
-            await world.crash()
 
     return asyncio.run(play())

@@ -88,35 +88,29 @@ class SlowStore(LendingStore):
 
 
 @pytest.mark.requirement("ownership:lapse", "cluster:daemon-killed")
-def test_the_right_counts_from_the_end_of_a_long_opening(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        await world.crash()
-        await world.boot(store=SlowStore(world.path, Lender(world.clock)))
+async def test_the_right_counts_from_the_end_of_a_long_opening(world: World) -> None:
+    await world.crash()
+    await world.boot(store=SlowStore(world.path, Lender(world.clock)))
 
-        assert not refuses(world)
-
-    in_world(tmp_path, scenario)
+    assert not refuses(world)
 
 
 @pytest.mark.requirement("ownership:lapse", "cluster:daemon-killed")
-def test_the_right_is_renewed_while_what_is_open_is_loaded(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        await world.crash()
-        lender = Lender(world.clock)
-        store = SlowStore(world.path, lender)
-        store.is_loading = True
-        booting = asyncio.ensure_future(world.boot(store=store))
-        for _ in range(3 * TRIES):
-            await world.clock.advance(HELD_S / TRIES)
-            assert not refuses(world)
-
-        assert lender.asked > 2 * TRIES
-        store.is_loading = False
-        world.let_commits_go()
-        await booting
+async def test_the_right_is_renewed_while_what_is_open_is_loaded(world: World) -> None:
+    await world.crash()
+    lender = Lender(world.clock)
+    store = SlowStore(world.path, lender)
+    store.is_loading = True
+    booting = asyncio.ensure_future(world.boot(store=store))
+    for _ in range(3 * TRIES):
+        await world.clock.advance(HELD_S / TRIES)
         assert not refuses(world)
 
-    in_world(tmp_path, scenario)
+    assert lender.asked > 2 * TRIES
+    store.is_loading = False
+    world.let_commits_go()
+    await booting
+    assert not refuses(world)
 
 
 @pytest.mark.requirement("ownership:lapse")
@@ -144,19 +138,16 @@ def test_what_cannot_be_renewed_ends_by_the_owners_clock_and_comes_back_with_the
 
 @pytest.mark.requirement("ownership:lapse")
 @pytest.mark.parametrize("passes", [FakeClock.jump, FakeClock.suspend])
-def test_who_was_frozen_past_its_right_knows_it_before_anything_else_happens(
-    tmp_path: Path, passes: Callable[[FakeClock, float], None]
+async def test_who_was_frozen_past_its_right_knows_it_before_anything_else_happens(
+    world: World, passes: Callable[[FakeClock, float], None]
 ) -> None:
-    async def scenario(world: World) -> None:
-        await lent(world)
-        await world.clock.advance(HELD_S / TRIES)
-        passes(world.clock, HELD_S - 0.1)
-        assert not refuses(world)
-        passes(world.clock, 0.1)
+    await lent(world)
+    await world.clock.advance(HELD_S / TRIES)
+    passes(world.clock, HELD_S - 0.1)
+    assert not refuses(world)
+    passes(world.clock, 0.1)
 
-        assert refuses(world)
-
-    in_world(tmp_path, scenario)
+    assert refuses(world)
 
 
 @pytest.mark.requirement("recovery:fenced", "ownership:idle")
@@ -205,16 +196,15 @@ def test_the_right_is_renewed_while_commits_fail(
 
 
 @pytest.mark.requirement("ownership:lock")
-def test_the_right_to_a_file_ends_with_the_process_and_is_asked_for_once(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        assert world.store.renew() is None
-        lender = await lent(world, None)
-        await world.clock.advance(600)
-        world.clock.jump(86_400)
+async def test_the_right_to_a_file_ends_with_the_process_and_is_asked_for_once(
+    world: World,
+) -> None:
+    assert world.store.renew() is None
+    lender = await lent(world, None)
+    await world.clock.advance(600)
+    world.clock.jump(86_400)
 
-        assert (lender.asked, refuses(world)) == (1, False)
-
-    in_world(tmp_path, scenario)
+    assert (lender.asked, refuses(world)) == (1, False)
 
 
 @pytest.mark.requirement("ownership:lapse")
