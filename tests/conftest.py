@@ -17,7 +17,6 @@ from tests.tier_report import TierReport
 from tests.tiers import Selection, Tier, Tiers
 
 if TYPE_CHECKING:
-    from tests.api.home_daemon import Home
     from tests.engine.world import World
 
 EXAMPLES: Final = {Tier.test: 20, Tier.check: 80, Tier.ci: 80}
@@ -85,12 +84,3 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> "World":
 
     mark = request.node.get_closest_marker("world")
     return World(tmp_path, **({} if mark is None else mark.kwargs))
-
-
-@pytest.fixture
-def home(request: pytest.FixtureRequest, tmp_path: Path) -> "AbstractAsyncContextManager[Home]":
-    """A daemon in this process that answers while the test runs; ``configured`` says how."""
-    from tests.api.home_daemon import CONFIG, serving  # noqa: PLC0415 - not all tests need one
-
-    mark = request.node.get_closest_marker("configured")
-    return serving(tmp_path, CONFIG if mark is None else mark.args[0])

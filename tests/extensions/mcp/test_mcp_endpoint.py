@@ -181,24 +181,20 @@ TASKS_OF_A_CALL_MAX = 2
 
 
 @pytest.mark.requirement("mcp:cost")
-def test_a_ping_takes_few_calls_and_no_task_and_a_call_of_a_tool_two(tmp_path: Path) -> None:
+async def test_a_ping_takes_few_calls_and_no_task_and_a_call_of_a_tool_two(tmp_path: Path) -> None:
     """The bounds may only shrink."""
-
-    async def scenario() -> None:
-        services = build(tmp_path)
-        app = create_app(services)
-        await services.engine.start()
-        try:
-            ping: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-            call = {**ping, "method": "tools/call", "params": {"name": "sessions_list"}}
-            calls, tasks = await cost_of(app, json.dumps(ping).encode())
-            assert tasks == 0
-            assert calls <= CALLS_OF_A_PING_MAX
-            _, tasks = await cost_of(app, json.dumps(call).encode())
-            assert tasks <= TASKS_OF_A_CALL_MAX
-        finally:
-            for each in app.state.endpoints:
-                await each.stop()
-            await services.engine.stop()
-
-    asyncio.run(scenario())
+    services = build(tmp_path)
+    app = create_app(services)
+    await services.engine.start()
+    try:
+        ping: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        call = {**ping, "method": "tools/call", "params": {"name": "sessions_list"}}
+        calls, tasks = await cost_of(app, json.dumps(ping).encode())
+        assert tasks == 0
+        assert calls <= CALLS_OF_A_PING_MAX
+        _, tasks = await cost_of(app, json.dumps(call).encode())
+        assert tasks <= TASKS_OF_A_CALL_MAX
+    finally:
+        for each in app.state.endpoints:
+            await each.stop()
+        await services.engine.stop()
