@@ -59,6 +59,14 @@ def test_every_key_of_an_extension_can_be_set_by_its_variable(key: str, tmp_path
     assert is_set_by_its_variable(key, tmp_path, VALUES, beside)
 
 
+@pytest.mark.requirement("config:environment")
+def test_a_header_with_hyphens_is_spelled_with_underscores_in_its_variable(tmp_path: Path) -> None:
+    paths = Paths.resolve({"SUBAGENTS_HOME": str(tmp_path)})
+    given = {**URL, "SUBAGENTS_MCP_SERVERS__SOME__HEADERS__X_API_KEY": "secret:key"}
+    servers = load(None, given, paths=paths).settings.tables["mcp_servers"]
+    assert servers["some"].headers == {"x-api-key": "secret:key"}
+
+
 @pytest.mark.requirement("config:required-key")
 @pytest.mark.parametrize(
     ("text", "key"),

@@ -8,7 +8,7 @@ own, with the same annotations (`extension.SettingsTable`).
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar
@@ -100,8 +100,16 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     TABLE: ClassVar[str] = ""
     """Its name in the file, for the table of an extension (`extension.SettingsTable`)."""
 
+    @classmethod
+    def inconsistencies(cls, settings: "Settings") -> Iterator[Inconsistency]:
+        """Yield what only all of the file can show to be wrong, of the table of an extension."""
+        table = settings.tables.get(cls.TABLE, {})
+        for each in table.values() if isinstance(table, dict) else (table,):
+            if (found := each.inconsistency(settings)) is not None:
+                yield found
+
     def inconsistency(self, settings: "Settings") -> Inconsistency | None:
-        """Return what only all of the file can show to be wrong with this table of an extension."""
+        """Return the same of this table alone, or of one of several; see `inconsistencies`."""
         del settings
         return None
 
@@ -748,6 +756,13 @@ def nearest(word: str, known: Iterable[str], *, likeness: float = 0.6) -> str | 
     spelled = {_plain(name): name for name in few if len(name) <= GUESSED_CHARS_MAX}
     near = difflib.get_close_matches(_plain(word), list(spelled), n=1, cutoff=likeness)
     return spelled[near[0]] if near else None
+
+
+def not_configured(key: str, name: str, configured: Iterable[str]) -> str:
+    """What is wrong with a key that names something which is not there."""
+    near = nearest(name, configured)
+    guess = f'; did you mean "{near}"?' if near else ""
+    return f'{key} names "{name}", which is not configured{guess}'
 
 
 def _plain(word: str) -> str:
