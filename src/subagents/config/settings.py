@@ -48,6 +48,7 @@ STORE_PATTERN: Final = r"^postgresql://\S+$"
 NODE_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 TAG_PATTERN: Final = r"^[^\x00-\x1f\x7f]{1,200}$"
 VARIABLE_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]*$"
+HEADER_PATTERN: Final = r"^[A-Za-z0-9_-]+$"
 LOOPBACK_PATTERN: Final = r"^(localhost|::1|127(\.(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])){3})$"
 HOST_PATTERN: Final = r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9a-fA-F:.]{2,45})$"
 URL_PATTERN: Final = r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$"
@@ -56,16 +57,7 @@ WEBHOOK_PATTERN: Final = r"^https?://[^\s/?#@]+([/?][^\s#]*)?$"
 Name = Annotated[str, Meta(pattern=NAME_PATTERN)]
 Text = Annotated[str, Meta(min_length=1)]
 VariableName = Annotated[str, Meta(pattern=VARIABLE_PATTERN)]
-HeaderName = Annotated[
-    str,
-    Meta(
-        pattern=r"^[A-Za-z0-9_-]+$",
-        extra={
-            "words": "the name of an HTTP header (letters, digits, _ and -)",
-            "placeholder": "<header>",
-        },
-    ),
-]
+HeaderName = Annotated[str, Meta(pattern=HEADER_PATTERN, extra={"placeholder": "<header>"})]
 NodeName = Annotated[str, Meta(pattern=NODE_PATTERN)]
 Url = Annotated[str, Meta(pattern=URL_PATTERN)]
 
