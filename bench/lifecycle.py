@@ -28,9 +28,10 @@ from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
 from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.engine.verification.verifier import Verifier
-from subagents.ports import Batch, RunFilter
+from subagents.ports import Batch, RunFilter, RunLogs
 from subagents.process_tuning import SWITCH_S, calm_collector
 from subagents.runtimes.scripted import ScriptedRuntime
+from subagents.store.environment_files import EnvironmentFiles
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
@@ -120,10 +121,13 @@ def engine_on(store: SqliteStore, settings: Settings, records: Path | None = Non
             off_loop=DaemonThreads("store"),
             verifier=verifier,
             settings=settings,
-            progress_log=ProgressFiles(FILES / "progress"),
-            transcripts=TranscriptFiles(FILES / "transcripts"),
+            logs=RunLogs(
+                environments=EnvironmentFiles(FILES / "environments"),
+                progress=ProgressFiles(FILES / "progress"),
+                results=ResultFiles(FILES / "results"),
+                transcripts=TranscriptFiles(FILES / "transcripts"),
+            ),
             state_dir=records or FILES / "performance",
-            results=ResultFiles(FILES / "results"),
             owner="bench",
         )
     )

@@ -1,17 +1,23 @@
-"""What holds for all tests: which of them run, the profile of the property tests, and a Ctrl-C that
-works.
+"""What holds for all tests: which of them run, the loop of those that are ``async``, the profile of
+the property tests, and a Ctrl-C that works.
 """
 
+import asyncio
+import inspect
 import signal
 import tempfile
 from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.tier_report import TierReport
 from tests.tiers import Selection, Tier, Tiers
+
+if TYPE_CHECKING:
+    from tests.engine.world import World
 
 EXAMPLES: Final = {Tier.test: 20, Tier.check: 80, Tier.ci: 80}
 """Of a property test that says nothing else; later 500."""
@@ -51,3 +57,30 @@ def short_path() -> Iterator[Path]:
     """As ``tmp_path``, where a Unix socket's path has room whichever worker runs the test."""
     with tempfile.TemporaryDirectory(prefix="s-") as made:
         yield Path(made)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """An ``async`` test has a loop of its own, on which the fixtures are entered that need one."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+
+    async def play() -> None:
+        async with AsyncExitStack() as held:
+            given = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+            for name, value in given.items():
+                if isinstance(value, AbstractAsyncContextManager):
+                    given[name] = await held.enter_async_context(value)
+            await pyfuncitem.obj(**given)
+
+    asyncio.run(play())
+    return True
+
+
+@pytest.fixture
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> "World":
+    """An engine that runs while the test does; ``pytest.mark.world`` has its options."""
+    from tests.engine.world import World  # noqa: PLC0415 - not all tests need an engine
+
+    mark = request.node.get_closest_marker("world")
+    return World(tmp_path, **({} if mark is None else mark.kwargs))

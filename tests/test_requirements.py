@@ -23,7 +23,9 @@ def test_every_test_names_a_requirement() -> None:
     bare = []
     for path in ROOT.glob("tests/**/test_*.py"):
         for node in ast.parse(path.read_text("utf-8")).body:
-            if not isinstance(node, ast.FunctionDef) or not node.name.startswith("test_"):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            if not node.name.startswith("test_"):
                 continue
             if "requirement" not in "".join(map(ast.dump, node.decorator_list)):
                 bare.append(f"{path.name}::{node.name}")

@@ -102,7 +102,9 @@ class Extension(NamedTuple):
     plan_files: str = ""
     """``(Path) → Mapping``: the body of ``POST /v1/plans`` that a file stands for."""
     settings: tuple[SettingsTable, ...] = ()
-    """Its tables of ``subagents.toml``, which only the user's own file and environment set."""
+    """Its tables of ``subagents.toml``, which only the user's own file and environment set: where
+    reports about runs are sent, for example, is the user's decision, and no project's.
+    """
     routes: tuple[str, ...] = ()
     """Modules with ``ROUTES``. Those that have ``OPERATIONS``, too, are in the OpenAPI document;
     the others speak protocols that something else describes.

@@ -10,18 +10,7 @@ from subagents.config.paths import Paths
 from subagents.config.settings import Settings
 from subagents.engine.engine import Sharing
 from subagents.engine.kernel.threads import DaemonThreads
-from subagents.ports import (
-    ArtifactLog,
-    EngineClock,
-    EnvironmentLog,
-    OffLoop,
-    ProgressLog,
-    ResultLog,
-    Runtime,
-    Store,
-    TranscriptLog,
-    Workplace,
-)
+from subagents.ports import EngineClock, OffLoop, RunLogs, Runtime, Store, Workplace
 from subagents.store.environment_files import EnvironmentFiles
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
@@ -50,21 +39,6 @@ class NodeHost:
     """See ``Ownership.promise``."""
     workplace: Callable[[], Workplace]
     """Gives the workplace of this node."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunLogs:
-    """Where what runs have besides their rows is kept."""
-
-    environments: EnvironmentLog
-    progress: ProgressLog
-    results: ResultLog
-    transcripts: TranscriptLog
-    artifact_copies: ArtifactLog | None = None
-    tidy: Callable[[], None] = lambda: None
-    """Move what is over to where it is cheap to keep. Blocks; may raise ``StoreUnavailable``."""
-    close: Callable[[], None] = lambda: None
-    """Release the logs, which are no longer used. Idempotent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

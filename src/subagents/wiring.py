@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -192,19 +192,17 @@ def build_node(
             ),
         ),
         settings=settings,
-        progress_log=ours.logs.progress,
-        transcripts=ours.logs.transcripts,
+        logs=replace(
+            ours.logs,
+            tidy=partial(call_all, (ours.logs.tidy, ours.tidy)),
+            close=partial(call_all, (ours.logs.close, ours.close)),
+        ),
         state_dir=paths.state_dir,
-        results=ours.logs.results,
-        tidy_logs=partial(call_all, (ours.logs.tidy, ours.tidy)),
-        close_logs=partial(call_all, (ours.logs.close, ours.close)),
-        artifact_copies=ours.logs.artifact_copies,
         owner=f"{name}:{os.getpid()}",
         node=name,
         extend_work=ours.extend_work,
         sharing=ours.sharing,
         contract_env=environments.of_contract,
-        environments=ours.logs.environments,
         worker_secrets=environments.secrets,
         secrets_of=environments.secrets_of,
         worker_env=lambda run: environments.of_worker(run, engine.queries.open_run),

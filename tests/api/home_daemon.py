@@ -27,13 +27,11 @@ from subagents.engine.kernel.system_clock import RandomIds, SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
 from subagents.engine.verification.verifier import Verifier
 from subagents.followers.follower_host import FollowerHost
+from subagents.node import file_logs
 from subagents.ports import Launch, StartedInfo
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.scripted import ScriptedRuntime
-from subagents.store.progress_files import ProgressFiles
-from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
-from subagents.store.transcripts.transcript_files import TranscriptFiles
 
 CONFIG = """
 [agents.defaults.subagents]
@@ -98,9 +96,7 @@ def build(home: Path, config: str = CONFIG) -> Services:
             off_loop=threads,
             verifier=Verifier(threads, clock, commands_allowed=False),
             settings=settings,
-            progress_log=ProgressFiles(paths.progress_dir),
-            results=ResultFiles(paths.results_dir),
-            transcripts=TranscriptFiles(paths.transcripts_dir),
+            logs=file_logs(paths),
             state_dir=paths.state_dir,
             owner=f"test-{os.getpid()}",
         )

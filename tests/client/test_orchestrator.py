@@ -263,25 +263,21 @@ def test_a_worker_of_an_embedded_orchestrator_can_ask(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("python:one-owner")
-def test_a_home_has_one_owner_and_its_workers_outlive_it(tmp_path: Path) -> None:
+async def test_a_home_has_one_owner_and_its_workers_outlive_it(tmp_path: Path) -> None:
     home = tmp_path / "home"
-
-    async def main() -> None:
-        async with asyncio.timeout(60):
-            async with Orchestrator.open(home=home, cwd=tmp_path) as sub:
-                with pytest.raises(AlreadyRunning):
-                    async with Orchestrator.open(home=home, config=SCRIPTED):
-                        pytest.fail("a second owner")
-                async with Orchestrator.open(home=home, cwd=tmp_path) as guest:
-                    assert (await guest.run("echo hello", agent="command")).result == "hello"
-                slow = "while [ ! -e go ]; do sleep 0.02; done; echo went"
-                run_id = (await sub.spawn(slow, agent="command")).id
-            (tmp_path / "go").touch()
-            async with Orchestrator.open(home=home, cwd=tmp_path) as sub:
-                done = await (await sub.get(run_id)).wait()
-                assert (done.outcome.status, done.result) == (Status.OK, "went")
-
-    asyncio.run(main())
+    async with asyncio.timeout(60):
+        async with Orchestrator.open(home=home, cwd=tmp_path) as sub:
+            with pytest.raises(AlreadyRunning):
+                async with Orchestrator.open(home=home, config=SCRIPTED):
+                    pytest.fail("a second owner")
+            async with Orchestrator.open(home=home, cwd=tmp_path) as guest:
+                assert (await guest.run("echo hello", agent="command")).result == "hello"
+            slow = "while [ ! -e go ]; do sleep 0.02; done; echo went"
+            run_id = (await sub.spawn(slow, agent="command")).id
+        (tmp_path / "go").touch()
+        async with Orchestrator.open(home=home, cwd=tmp_path) as sub:
+            done = await (await sub.get(run_id)).wait()
+            assert (done.outcome.status, done.result) == (Status.OK, "went")
 
 
 @pytest.mark.requirement("python:connected")

@@ -110,23 +110,20 @@ def test_after_failed_commits_the_engine_goes_on_from_the_disk(
 
 
 @pytest.mark.requirement("commit:failure-recovers")
-def test_an_end_whose_commit_failed_is_seen_again_and_announced_once(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await world.spawn("slow")
-        await world.until(run_id, Phase.RUNNING)
-        waiting = asyncio.ensure_future(
-            world.engine.mailbox.wait([run_id], session=ME, timeout_s=500, reader="r")
-        )
-        await world.clock.advance(9.9)
-        world.store.failures_left = 1
-        found = await world.clock.result(waiting)
+async def test_an_end_whose_commit_failed_is_seen_again_and_announced_once(world: World) -> None:
+    run_id = await world.spawn("slow")
+    await world.until(run_id, Phase.RUNNING)
+    waiting = asyncio.ensure_future(
+        world.engine.mailbox.wait([run_id], session=ME, timeout_s=500, reader="r")
+    )
+    await world.clock.advance(9.9)
+    world.store.failures_left = 1
+    found = await world.clock.result(waiting)
 
-        assert [run.outcome for run in found.completed] == [OK]
-        await world.until(run_id, Phase.COMPLETED)
-        assert len(world.store.inbox(ME, unconsumed=False)) == 1
-        assert await world.folded(run_id) == await world.run(run_id)
-
-    in_world(tmp_path, scenario)
+    assert [run.outcome for run in found.completed] == [OK]
+    await world.until(run_id, Phase.COMPLETED)
+    assert len(world.store.inbox(ME, unconsumed=False)) == 1
+    assert await world.folded(run_id) == await world.run(run_id)
 
 
 @pytest.mark.requirement("commit:failure-recovers", "spawn:children")
@@ -221,101 +218,92 @@ def test_what_recovers_from_a_failed_commit_learns_that_its_store_was_taken_over
 
 
 @pytest.mark.requirement("recovery:decisions", "field:silently-broken-agents")
-def test_every_open_run_has_a_decision_when_the_engine_starts(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        hang = await world.spawn("hang")
-        retry = await world.spawn("fail", retry_count=1, retry_delay=600_000)
-        queued = await world.spawn("slow")
-        waiting = await world.spawn(depends_on=(hang,))
-        over = await world.spawn("fail")
-        await world.until(retry, Phase.RETRY_WAIT)
-        await world.until(over, Phase.COMPLETED)
-        begun = world.clock.now_ms()
-        await world.restart()
+async def test_every_open_run_has_a_decision_when_the_engine_starts(world: World) -> None:
+    hang = await world.spawn("hang")
+    retry = await world.spawn("fail", retry_count=1, retry_delay=600_000)
+    queued = await world.spawn("slow")
+    waiting = await world.spawn(depends_on=(hang,))
+    over = await world.spawn("fail")
+    await world.until(retry, Phase.RETRY_WAIT)
+    await world.until(over, Phase.COMPLETED)
+    begun = world.clock.now_ms()
+    await world.restart()
 
-        decided = {each.run_id: each.decision for each in world.engine.recoveries}
-        assert world.clock.now_ms() - begun < 2_000
-        assert set(decided) == {hang, retry, queued, waiting}
-        assert decided[hang].startswith("adopt attempt 1 and read on from ")
-        assert decided[retry] == "go on in phase retry_wait"
-        assert decided[waiting] == "go on in phase waiting"
-
-    in_world(tmp_path, scenario)
+    decided = {each.run_id: each.decision for each in world.engine.recoveries}
+    assert world.clock.now_ms() - begun < 2_000
+    assert set(decided) == {hang, retry, queued, waiting}
+    assert decided[hang].startswith("adopt attempt 1 and read on from ")
+    assert decided[retry] == "go on in phase retry_wait"
+    assert decided[waiting] == "go on in phase waiting"
 
 
 @pytest.mark.requirement("recovery:second-engine")
-def test_a_second_engine_on_the_same_store_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await world.spawn("slow")
-        second = TroubledStore(world.path)
-        with pytest.raises(AlreadyRunning):
-            second.open("intruder")
+async def test_a_second_engine_on_the_same_store_is_refused_and_the_first_goes_on(
+    world: World,
+) -> None:
+    run_id = await world.spawn("slow")
+    second = TroubledStore(world.path)
+    with pytest.raises(AlreadyRunning):
+        second.open("intruder")
 
-        assert (await world.until(run_id)).outcome == OK
-
-    in_world(tmp_path, scenario)
+    assert (await world.until(run_id)).outcome == OK
 
 
 @pytest.mark.requirement("recovery:corrupt-refused", "store:corruption")
-def test_an_engine_does_not_start_on_a_damaged_store(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        await world.spawn("quick")
-        await world.crash()
-        damaged = bytearray(world.path.read_bytes())
-        damaged[4096 * 2 : 4096 * 3] = b"\xff" * 4096
-        world.path.write_bytes(damaged)
-        with pytest.raises(CorruptState):
-            await world.boot()
-        assert world.path.read_bytes() == damaged
-
-    in_world(tmp_path, scenario)
+async def test_an_engine_does_not_start_on_a_damaged_store(world: World) -> None:
+    await world.spawn("quick")
+    await world.crash()
+    damaged = bytearray(world.path.read_bytes())
+    damaged[4096 * 2 : 4096 * 3] = b"\xff" * 4096
+    world.path.write_bytes(damaged)
+    with pytest.raises(CorruptState):
+        await world.boot()
+    assert world.path.read_bytes() == damaged
 
 
 @pytest.mark.requirement("store:set-aside", "recovery:set-aside")
-def test_a_run_whose_row_is_damaged_is_set_aside_and_everything_else_goes_on(
-    tmp_path: Path,
+@pytest.mark.world(max_spawn_depth=2)
+async def test_a_run_whose_row_is_damaged_is_set_aside_and_everything_else_goes_on(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        bad = await world.spawn("hang", idempotency_key="once", retry_count=3)
-        await world.until(bad, Phase.RUNNING)
-        token = world.runtime.launches[0].env[TOKEN_VARIABLE]
-        child = await world.spawn_child(bad, "slow")
-        dependant = await world.spawn(depends_on=(bad,))
-        other = await world.spawn("slow")
-        ended = await world.spawn("quick")
-        await world.until(ended, Phase.COMPLETED)
-        await world.crash()
-        with closing(sqlite3.connect(world.path)) as connection:
-            connection.execute("UPDATE run SET phase = 'rumning' WHERE run_id = ?", (bad,))
-            connection.commit()
-        await world.boot()
+    bad = await world.spawn("hang", idempotency_key="once", retry_count=3)
+    await world.until(bad, Phase.RUNNING)
+    token = world.runtime.launches[0].env[TOKEN_VARIABLE]
+    child = await world.spawn_child(bad, "slow")
+    dependant = await world.spawn(depends_on=(bad,))
+    other = await world.spawn("slow")
+    ended = await world.spawn("quick")
+    await world.until(ended, Phase.COMPLETED)
+    await world.crash()
+    with closing(sqlite3.connect(world.path)) as connection:
+        connection.execute("UPDATE run SET phase = 'rumning' WHERE run_id = ?", (bad,))
+        connection.commit()
+    await world.boot()
 
-        assert [each.name for each in await world.engine.queries.set_aside()] == [bad]
-        assert bad not in {each.run_id for each in world.engine.recoveries}
-        assert world.runtime.starts_of(bad) == 1
-        with pytest.raises(CorruptState, match=f"run {bad} is set aside: "):
-            await world.engine.queries.run(bad)
-        with pytest.raises(CorruptState, match=bad):
-            await world.spawn("hang", idempotency_key="once", retry_count=3)
-        with pytest.raises(CorruptState, match=bad):
-            await world.spawn(depends_on=(bad,))
-        with pytest.raises(Unavailable, match=f"run {bad} is set aside: "):
-            world.engine.identify(token)
-        assert (await world.until(other)).outcome == OK
-        assert (await world.until(child)).outcome == OK
-        row = await world.engine.queries.inbox(None, unconsumed=True)
-        assert {each.message.run_id for each in row} == {child, other, ended}
-        await world.engine.sweep.once()
-        await world.engine.queries.attention()
-        assert (await world.run(dependant)).phase is Phase.WAITING
-        await world.engine.control.cancel(dependant, by="me")
-        assert (await world.until(dependant)).is_settled
-        assert (await world.until(await world.spawn("quick"))).outcome == OK
-        with closing(sqlite3.connect(world.path)) as connection:
-            found = connection.execute("SELECT phase FROM run WHERE run_id = ?", (bad,))
-            assert found.fetchone() == ("rumning",)
-
-    in_world(tmp_path, scenario, max_spawn_depth=2)
+    assert [each.name for each in await world.engine.queries.set_aside()] == [bad]
+    assert bad not in {each.run_id for each in world.engine.recoveries}
+    assert world.runtime.starts_of(bad) == 1
+    with pytest.raises(CorruptState, match=f"run {bad} is set aside: "):
+        await world.engine.queries.run(bad)
+    with pytest.raises(CorruptState, match=bad):
+        await world.spawn("hang", idempotency_key="once", retry_count=3)
+    with pytest.raises(CorruptState, match=bad):
+        await world.spawn(depends_on=(bad,))
+    with pytest.raises(Unavailable, match=f"run {bad} is set aside: "):
+        world.engine.identify(token)
+    assert (await world.until(other)).outcome == OK
+    assert (await world.until(child)).outcome == OK
+    row = await world.engine.queries.inbox(None, unconsumed=True)
+    assert {each.message.run_id for each in row} == {child, other, ended}
+    await world.engine.sweep.once()
+    await world.engine.queries.attention()
+    assert (await world.run(dependant)).phase is Phase.WAITING
+    await world.engine.control.cancel(dependant, by="me")
+    assert (await world.until(dependant)).is_settled
+    assert (await world.until(await world.spawn("quick"))).outcome == OK
+    with closing(sqlite3.connect(world.path)) as connection:
+        found = connection.execute("SELECT phase FROM run WHERE run_id = ?", (bad,))
+        assert found.fetchone() == ("rumning",)
 
 
 EVENTFUL = ("slow", "flaky", "fail", "late_writer", "parent", "hang")
@@ -327,55 +315,47 @@ EVENTFUL = ("slow", "flaky", "fail", "late_writer", "parent", "hang")
     "delivery:restart-resumes",
     "journal:gives-the-run",
 )
-def test_crashes_at_every_second_lose_and_double_nothing(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        ids: list[RunId] = [
-            await world.spawn(
-                name,
-                retry_count=1,
-                run_timeout_seconds=40 if name == "hang" else 0,
-                verification=CONTRACT if name == "late_writer" else None,
-            )
-            for name in EVENTFUL
-        ]
-        ids.append(await world.spawn(depends_on=(ids[0],), include_dependency_result=True))
-        for _ in range(50):
-            await world.clock.advance(1)
-            await world.restart()
-        await world.clock.advance(120)
+async def test_crashes_at_every_second_lose_and_double_nothing(world: World) -> None:
+    ids: list[RunId] = [
+        await world.spawn(
+            name,
+            retry_count=1,
+            run_timeout_seconds=40 if name == "hang" else 0,
+            verification=CONTRACT if name == "late_writer" else None,
+        )
+        for name in EVENTFUL
+    ]
+    ids.append(await world.spawn(depends_on=(ids[0],), include_dependency_result=True))
+    for _ in range(50):
+        await world.clock.advance(1)
+        await world.restart()
+    await world.clock.advance(120)
 
-        statuses = []
-        for run_id in ids:
-            run = await world.run(run_id)
-            assert run.phase is Phase.COMPLETED, (run.spec.agent_id, run.phase)
-            assert await world.folded(run_id) == run
-            assert world.runtime.starts_of(run_id) == len(run.attempts)
-            assert run.outcome is not None
-            statuses.append(run.outcome.status.value)
-        assert statuses == ["ok", "ok", "error", "ok", "ok", "timeout", "ok"]
-        announced = [row.message.id for row in world.store.inbox(None, unconsumed=False)]
-        assert sorted(announced) == sorted(announcement_id(run_id) for run_id in ids)
-
-    in_world(tmp_path, scenario)
+    statuses = []
+    for run_id in ids:
+        run = await world.run(run_id)
+        assert run.phase is Phase.COMPLETED, (run.spec.agent_id, run.phase)
+        assert await world.folded(run_id) == run
+        assert world.runtime.starts_of(run_id) == len(run.attempts)
+        assert run.outcome is not None
+        statuses.append(run.outcome.status.value)
+    assert statuses == ["ok", "ok", "error", "ok", "ok", "timeout", "ok"]
+    announced = [row.message.id for row in world.store.inbox(None, unconsumed=False)]
+    assert sorted(announced) == sorted(announcement_id(run_id) for run_id in ids)
 
 
 @pytest.mark.requirement("engine:stop-and-start")
-def test_stopping_waits_for_what_was_accepted_and_leaves_workers_alone(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await world.spawn("slow")
-        request = await world.clock.result(
-            world.engine.questions.ask(run_id, "which?", timeout_s=600)
-        )
-        answering = asyncio.ensure_future(
-            world.engine.questions.answer(request.id, "x", decision=Decision.ANSWER, by="me")
-        )
-        await world.clock.idle()
-        await world.clock.result(world.engine.stop())
-        assert answering.done()
-        assert world.runtime.stopped == []
-        await world.boot()
+async def test_stopping_waits_for_what_was_accepted_and_leaves_workers_alone(world: World) -> None:
+    run_id = await world.spawn("slow")
+    request = await world.clock.result(world.engine.questions.ask(run_id, "which?", timeout_s=600))
+    answering = asyncio.ensure_future(
+        world.engine.questions.answer(request.id, "x", decision=Decision.ANSWER, by="me")
+    )
+    await world.clock.idle()
+    await world.clock.result(world.engine.stop())
+    assert answering.done()
+    assert world.runtime.stopped == []
+    await world.boot()
 
-        assert (await world.run(run_id)).questions.requests[0].answer is not None
-        assert (await world.until(run_id)).outcome == OK
-
-    in_world(tmp_path, scenario)
+    assert (await world.run(run_id)).questions.requests[0].answer is not None
+    assert (await world.until(run_id)).outcome == OK

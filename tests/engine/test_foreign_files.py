@@ -71,26 +71,20 @@ def error_of(run: Run) -> str | None:
     ],
     ids=["idle", "works", "glob", "must-change", "changes", "kept", "breaks", "existing"],
 )
-def test_what_another_writes_while_it_is_queued_is_not_its_work(
-    tmp_path: Path,
-    contract: Contract,
-    script: list[Step],
-    error: str | None,
-    meanwhile: Disturbance,
+@pytest.mark.world(max_concurrent=1)
+async def test_what_another_writes_while_it_is_queued_is_not_its_work(
+    world: World, contract: Contract, script: list[Step], error: str | None, meanwhile: Disturbance
 ) -> None:
-    async def scenario(world: World) -> None:
-        busy = await world.spawn("slow")
-        run_id = await spawn(world, *script, verification=contract)
-        assert (await world.run(run_id)).phase is Phase.QUEUED
-        await meanwhile(world)
-        run = await world.until(run_id)
-        assert (await world.run(busy)).outcome is not None
-        found = error_of(run)
-        assert (found or "").startswith(error or "")
-        assert (found is None) is (error is None)
-        assert await world.folded(run_id) == await world.run(run_id)
-
-    in_world(tmp_path, scenario, max_concurrent=1)
+    busy = await world.spawn("slow")
+    run_id = await spawn(world, *script, verification=contract)
+    assert (await world.run(run_id)).phase is Phase.QUEUED
+    await meanwhile(world)
+    run = await world.until(run_id)
+    assert (await world.run(busy)).outcome is not None
+    found = error_of(run)
+    assert (found or "").startswith(error or "")
+    assert (found is None) is (error is None)
+    assert await world.folded(run_id) == await world.run(run_id)
 
 
 BETWEEN: Final[dict[str, tuple[Contract, list[Step], Disturbance, str | None]]] = {
@@ -145,45 +139,33 @@ BETWEEN: Final[dict[str, tuple[Contract, list[Step], Disturbance, str | None]]] 
 @pytest.mark.parametrize(
     ("contract", "script", "meanwhile", "error"), BETWEEN.values(), ids=BETWEEN
 )
-def test_what_another_writes_between_two_attempts_is_not_its_work(
-    tmp_path: Path,
-    contract: Contract,
-    script: list[Step],
-    meanwhile: Disturbance,
-    error: str | None,
+async def test_what_another_writes_between_two_attempts_is_not_its_work(
+    world: World, contract: Contract, script: list[Step], meanwhile: Disturbance, error: str | None
 ) -> None:
-    async def scenario(world: World) -> None:
-        delays = {"retry_delay": 60_000, "retry_backoff": Backoff.FIXED}
-        attempt = {"attempt": 1}
-        run_id = await spawn(
-            world, attempt, *script, verification=contract, retry_count=1, **delays
-        )
-        await world.until(run_id, Phase.RETRY_WAIT)
-        await world.clock.advance(1)
-        await meanwhile(world)
-        run = await world.until(run_id)
-        assert (len(run.attempts), (error_of(run) or "").partition(";")[0]) == (2, error or "")
-        assert await world.folded(run_id) == await world.run(run_id)
-
-    in_world(tmp_path, scenario)
+    delays = {"retry_delay": 60_000, "retry_backoff": Backoff.FIXED}
+    attempt = {"attempt": 1}
+    run_id = await spawn(world, attempt, *script, verification=contract, retry_count=1, **delays)
+    await world.until(run_id, Phase.RETRY_WAIT)
+    await world.clock.advance(1)
+    await meanwhile(world)
+    run = await world.until(run_id)
+    assert (len(run.attempts), (error_of(run) or "").partition(";")[0]) == (2, error or "")
+    assert await world.folded(run_id) == await world.run(run_id)
 
 
 @pytest.mark.requirement("contract:fresh-after-waiting")
-def test_what_the_failed_attempt_wrote_counts_when_the_contract_is_tried_once_more(
-    tmp_path: Path,
+async def test_what_the_failed_attempt_wrote_counts_when_the_contract_is_tried_once_more(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        both = replace(
-            OUT,
-            artifacts=(*OUT.artifacts, Artifact(path="b.txt")),
-            on_failure=OnFailure.RETRY_ONCE,
-        )
-        rest = {"write": {"path": "b.txt", "text": "b"}}
-        script = ({"attempt": 1}, WRITE, DONE, {"attempt": 2}, rest, DONE)
-        run = await world.until(await spawn(world, *script, verification=both))
-        assert (len(run.attempts), error_of(run)) == (2, None)
-
-    in_world(tmp_path, scenario)
+    both = replace(
+        OUT,
+        artifacts=(*OUT.artifacts, Artifact(path="b.txt")),
+        on_failure=OnFailure.RETRY_ONCE,
+    )
+    rest = {"write": {"path": "b.txt", "text": "b"}}
+    script = ({"attempt": 1}, WRITE, DONE, {"attempt": 2}, rest, DONE)
+    run = await world.until(await spawn(world, *script, verification=both))
+    assert (len(run.attempts), error_of(run)) == (2, None)
 
 
 @pytest.mark.requirement("contract:fresh-after-waiting", "continue:contract")
@@ -197,51 +179,41 @@ def test_what_the_failed_attempt_wrote_counts_when_the_contract_is_tried_once_mo
     ],
     ids=["another's", "its own", "before", "over it"],
 )
-def test_what_another_writes_before_a_session_goes_on_is_not_its_work(
-    tmp_path: Path,
-    first: list[Step],
-    second: list[Step],
-    meanwhile: Disturbance,
-    error: str | None,
+async def test_what_another_writes_before_a_session_goes_on_is_not_its_work(
+    world: World, first: list[Step], second: list[Step], meanwhile: Disturbance, error: str | None
 ) -> None:
-    async def scenario(world: World) -> None:
-        settings = world.with_script("talker", *first, {"continued": True}, *second)
-        run_id = await world.spawn("talker", settings=settings, verification=OUT)
-        run = await world.until(run_id)
-        assert run.outcome is not None
-        assert not run.outcome.is_ok
-        await world.clock.advance(1)
-        await meanwhile(world)
-        sending = world.engine.spawner.spawn(
-            RunSpec(task="go on", agent_id="talker", continues=run_id),
-            SpawnContext(session=ME, settings=settings, cwd=str(world.directory)),
-        )
-        receipt = await world.clock.result(sending)
-        found = error_of(await world.until(receipt.run.id))
-        assert (error or "") in (found or "")
-        assert (found is None) is (error is None)
-
-    in_world(tmp_path, scenario)
+    settings = world.with_script("talker", *first, {"continued": True}, *second)
+    run_id = await world.spawn("talker", settings=settings, verification=OUT)
+    run = await world.until(run_id)
+    assert run.outcome is not None
+    assert not run.outcome.is_ok
+    await world.clock.advance(1)
+    await meanwhile(world)
+    sending = world.engine.spawner.spawn(
+        RunSpec(task="go on", agent_id="talker", continues=run_id),
+        SpawnContext(session=ME, settings=settings, cwd=str(world.directory)),
+    )
+    receipt = await world.clock.result(sending)
+    found = error_of(await world.until(receipt.run.id))
+    assert (error or "") in (found or "")
+    assert (found is None) is (error is None)
 
 
 @pytest.mark.requirement("contract:fresh-after-waiting", "durability:crash")
-def test_what_another_writes_between_the_look_and_the_start_of_a_worker_is_not_its_work(
-    tmp_path: Path,
+async def test_what_another_writes_between_the_look_and_the_start_of_a_worker_is_not_its_work(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        world.runtime.hangs = True  # it is killed while it starts the worker
-        run_id = await spawn(world, DONE, verification=OUT)
-        await world.clock.until(lambda: bool(world.runtime.launches), within_s=60)
-        assert (await world.run(run_id)).verification.looked == 1
-        await world.crash()
-        world.runtime.hangs = False
-        await other_writes(world)
-        await world.boot()
-        run = await world.until(run_id)
-        assert (error_of(run) or "").startswith("File out.txt was there before the run")
-        assert await world.folded(run_id) == await world.run(run_id)
-
-    in_world(tmp_path, scenario)
+    world.runtime.hangs = True  # it is killed while it starts the worker
+    run_id = await spawn(world, DONE, verification=OUT)
+    await world.clock.until(lambda: bool(world.runtime.launches), within_s=60)
+    assert (await world.run(run_id)).verification.looked == 1
+    await world.crash()
+    world.runtime.hangs = False
+    await other_writes(world)
+    await world.boot()
+    run = await world.until(run_id)
+    assert (error_of(run) or "").startswith("File out.txt was there before the run")
+    assert await world.folded(run_id) == await world.run(run_id)
 
 
 @pytest.mark.requirement("contract:fresh-after-waiting", "durability:crash")

@@ -2,11 +2,10 @@
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import pytest
 from tests.engine.records.test_recorder import Talkative, texts
-from tests.engine.world import ME, World, in_world
+from tests.engine.world import ME, World
 
 from subagents.domain.run.spec import Abilities
 
@@ -41,27 +40,22 @@ def attributes(each: object) -> Iterator[tuple[str, object]]:
 
 
 @pytest.mark.requirement("memory:flat")
-def test_a_run_that_is_over_is_in_no_collection_of_the_engine_after_a_sweep(
-    tmp_path: Path,
+async def test_a_run_that_is_over_is_in_no_collection_of_the_engine_after_a_sweep(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        await world.crash()
-        runtime = Talkative(world.clock, Abilities(survives_daemon=True, usage=True))
-        runtime.words = texts(2)
-        await world.boot(runtime)
-        for _ in range(RUNS):
-            run_id = await world.spawn()
-            await world.until(run_id)
-            rows = await world.clock.result(
-                world.engine.mailbox.offer_inbox(ME, reader="me", limit=9)
-            )
-            await world.clock.result(
-                world.engine.mailbox.acknowledge([row.message.id for row in rows], reader="me")
-            )
-        await world.clock.advance(200)
-        await world.clock.result(world.engine.sweep.once())
+    await world.crash()
+    runtime = Talkative(world.clock, Abilities(survives_daemon=True, usage=True))
+    runtime.words = texts(2)
+    await world.boot(runtime)
+    for _ in range(RUNS):
+        run_id = await world.spawn()
+        await world.until(run_id)
+        rows = await world.clock.result(world.engine.mailbox.offer_inbox(ME, reader="me", limit=9))
+        await world.clock.result(
+            world.engine.mailbox.acknowledge([row.message.id for row in rows], reader="me")
+        )
+    await world.clock.advance(200)
+    await world.clock.result(world.engine.sweep.once())
 
-        grown = {name: size for name, size in held(world.engine).items() if size >= RUNS}
-        assert grown == {}
-
-    in_world(tmp_path, scenario)
+    grown = {name: size for name, size in held(world.engine).items() if size >= RUNS}
+    assert grown == {}

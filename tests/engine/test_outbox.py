@@ -25,48 +25,42 @@ from subagents.ports import AttemptRef, OutboxEntry
 
 
 @pytest.mark.requirement("recovery:unwritten-turn-stopped")
-def test_a_turn_that_was_started_before_a_crash_is_stopped_when_it_may_not_start_any_more(
-    tmp_path: Path,
+async def test_a_turn_that_was_started_before_a_crash_is_stopped_when_it_may_not_start_any_more(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await world.spawn("hang")
-        run = await world.until(run_id, Phase.RUNNING)
-        stop = BudgetStop(by=run_id, label="hang", used="4s of 4s", at_ms=world.clock.now_ms())
-        world.engine.ledger.live[run_id] = replace(run, budget=replace(run.budget, stop=stop))
-        refs: list[AttemptRef] = []
+    run_id = await world.spawn("hang")
+    run = await world.until(run_id, Phase.RUNNING)
+    stop = BudgetStop(by=run_id, label="hang", used="4s of 4s", at_ms=world.clock.now_ms())
+    world.engine.ledger.live[run_id] = replace(run, budget=replace(run.budget, stop=stop))
+    refs: list[AttemptRef] = []
 
-        async def stopping(ref: AttemptRef, *, grace_s: float) -> None:
-            refs.append(ref)
+    async def stopping(ref: AttemptRef, *, grace_s: float) -> None:
+        refs.append(ref)
 
-        world.runtime.stop = stopping  # type: ignore[method-assign]
-        effect = ResumeAttempt(attempt=1, turn=2, message="news")
-        entry = OutboxEntry(run_id=run_id, seq=run.seq, index=0, effect=effect)
+    world.runtime.stop = stopping  # type: ignore[method-assign]
+    effect = ResumeAttempt(attempt=1, turn=2, message="news")
+    entry = OutboxEntry(run_id=run_id, seq=run.seq, index=0, effect=effect)
 
-        answer = await world.engine.outbox._answer(run, entry)
+    answer = await world.engine.outbox._answer(run, entry)
 
-        assert isinstance(answer, AttemptStartFailed)
-        assert [(ref.attempt_id, ref.turns) for ref in refs] == [(f"{run_id}#1", 2)]
-
-    in_world(tmp_path, scenario)
+    assert isinstance(answer, AttemptStartFailed)
+    assert [(ref.attempt_id, ref.turns) for ref in refs] == [(f"{run_id}#1", 2)]
 
 
 @pytest.mark.requirement("start:machine-lacks")
 @pytest.mark.parametrize("lack", LACKS, ids=errno.errorcode.__getitem__)
-def test_a_start_that_fails_for_want_of_something_on_the_machine_uses_no_retry(
-    lack: int, tmp_path: Path
+async def test_a_start_that_fails_for_want_of_something_on_the_machine_uses_no_retry(
+    world: World, lack: int
 ) -> None:
-    async def scenario(world: World) -> None:
-        world.runtime.lacks = lack
-        run_id = await world.spawn("quick")
-        await world.clock.advance(3600)
-        assert (await world.until(run_id, Phase.SPAWNING)).attempt.outcome is None
-        world.runtime.lacks = None
-        await world.clock.advance(30)
-        run = await world.until(run_id)
-        assert run.conclusion is not None
-        assert (run.conclusion.outcome, len(run.attempts)) == (OK, 1)
-
-    in_world(tmp_path, scenario)
+    world.runtime.lacks = lack
+    run_id = await world.spawn("quick")
+    await world.clock.advance(3600)
+    assert (await world.until(run_id, Phase.SPAWNING)).attempt.outcome is None
+    world.runtime.lacks = None
+    await world.clock.advance(30)
+    run = await world.until(run_id)
+    assert run.conclusion is not None
+    assert (run.conclusion.outcome, len(run.attempts)) == (OK, 1)
 
 
 @pytest.mark.requirement("outbox:tried-again")

@@ -1,11 +1,10 @@
 """What extensions do beside the engine's own parts."""
 
 from collections.abc import Callable, Collection
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engine.world import ME, World, in_world
+from tests.engine.world import ME, World
 
 from subagents import extension
 from subagents.domain.run.values import SessionKey
@@ -53,53 +52,46 @@ ONCE = ["read, has it: True", f"leave {ME}", "take"]
 
 
 @pytest.mark.requirement("extensions:parts", "durability:crash")
-def test_a_part_reads_what_is_stored_at_a_start_and_after_a_commit_that_failed(
-    tmp_path: Path, notes: Notes
+async def test_a_part_reads_what_is_stored_at_a_start_and_after_a_commit_that_failed(
+    world: World, notes: Notes
 ) -> None:
-    async def scenario(world: World) -> None:
-        assert [*world.engine.parts] == ["notes", "nothing"]
-        assert notes.asked == ONCE
-        world.store.failures_left = 1
-        with pytest.raises(StoreUnavailable):
-            await world.spawn("quick")
-        await world.clock.advance(5)
-        assert notes.asked == ONCE * 2
-
-    in_world(tmp_path, scenario)
+    assert [*world.engine.parts] == ["notes", "nothing"]
+    assert notes.asked == ONCE
+    world.store.failures_left = 1
+    with pytest.raises(StoreUnavailable):
+        await world.spawn("quick")
+    await world.clock.advance(5)
+    assert notes.asked == ONCE * 2
 
 
 @pytest.mark.requirement("extensions:parts")
-def test_a_part_tidies_in_each_sweep_and_settles_at_a_stop(tmp_path: Path, notes: Notes) -> None:
-    async def scenario(world: World) -> None:
-        await world.clock.result(world.engine.sweep.once())
-        assert notes.asked == [*ONCE, "tidy"]
-        await world.clock.result(world.engine.stop())
-        assert notes.asked == [*ONCE, "tidy", "settle"]
-
-    in_world(tmp_path, scenario)
+async def test_a_part_tidies_in_each_sweep_and_settles_at_a_stop(
+    world: World, notes: Notes
+) -> None:
+    await world.clock.result(world.engine.sweep.once())
+    assert notes.asked == [*ONCE, "tidy"]
+    await world.clock.result(world.engine.stop())
+    assert notes.asked == [*ONCE, "tidy", "settle"]
 
 
 @pytest.mark.requirement("extensions:parts")
-def test_the_work_that_a_part_keeps_goes_on_after_a_mistake_and_ends_with_what_is_in_memory(
-    tmp_path: Path,
+async def test_the_work_that_a_part_keeps_goes_on_after_a_mistake_and_ends_with_what_is_in_memory(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        engine: Engine = world.engine
-        begun = []
+    engine: Engine = world.engine
+    begun = []
 
-        async def work() -> None:
-            begun.append(engine.ledger.loads)
-            if len(begun) == 1:
-                raise MemoryError
-            await world.clock.sleep(1_000)
+    async def work() -> None:
+        begun.append(engine.ledger.loads)
+        if len(begun) == 1:
+            raise MemoryError
+        await world.clock.sleep(1_000)
 
-        task = engine.keep(work, "work")
-        await world.clock.advance(5)
-        assert (len(begun), task.done()) == (2, False)
-        world.store.failures_left = 1
-        with pytest.raises(StoreUnavailable):
-            await world.spawn("quick")
-        await world.clock.advance(5)
-        assert (len(begun), task.done()) == (2, True)
-
-    in_world(tmp_path, scenario)
+    task = engine.keep(work, "work")
+    await world.clock.advance(5)
+    assert (len(begun), task.done()) == (2, False)
+    world.store.failures_left = 1
+    with pytest.raises(StoreUnavailable):
+        await world.spawn("quick")
+    await world.clock.advance(5)
+    assert (len(begun), task.done()) == (2, True)

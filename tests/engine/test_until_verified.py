@@ -39,20 +39,17 @@ ONE_MORE_EACH: Final = (
 
 
 @pytest.mark.requirement("retry:until-verified")
-def test_a_worker_that_mends_one_fault_at_a_time_is_verified_in_its_one_session(
-    tmp_path: Path,
+async def test_a_worker_that_mends_one_fault_at_a_time_is_verified_in_its_one_session(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        run = await world.until(await spawn(world, *ONE_MORE_EACH, retry_until_verified=3))
+    run = await world.until(await spawn(world, *ONE_MORE_EACH, retry_until_verified=3))
 
-        assert (run.outcome, run.result, len(run.attempts)) == (OK, "4", 4)
-        before = [None, *(each.session.native for each in run.attempts[:-1])]
-        assert [each.session.resumes for each in run.attempts] == before
-        assert [each.native_session for each in world.runtime.launches] == before
-        assert "out.json has 3 items, minimum 4" in world.runtime.launches[-1].prompt
-        assert await world.folded(run.id) == run
-
-    in_world(tmp_path, scenario)
+    assert (run.outcome, run.result, len(run.attempts)) == (OK, "4", 4)
+    before = [None, *(each.session.native for each in run.attempts[:-1])]
+    assert [each.session.resumes for each in run.attempts] == before
+    assert [each.native_session for each in world.runtime.launches] == before
+    assert "out.json has 3 items, minimum 4" in world.runtime.launches[-1].prompt
+    assert await world.folded(run.id) == run
 
 
 def fixed(count: int) -> Step:
@@ -62,63 +59,54 @@ def fixed(count: int) -> Step:
 
 
 @pytest.mark.requirement("retry:until-verified")
-def test_a_failing_test_suite_is_green_at_the_fourth_attempt_of_one_session(
-    tmp_path: Path,
+async def test_a_failing_test_suite_is_green_at_the_fourth_attempt_of_one_session(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        tests = "".join(f"def test_{name}(): assert shop.{name} == 1\n" for name in "abc")
-        suite = {"write": {"path": "test_shop.py", "text": f"import shop\n{tests}"}}
-        script: list[Step] = [suite, fixed(0), {"continued": True}]
-        for number in (2, 3, 4):
-            script += [{"attempt": number}, fixed(number - 1), {"result": f"fixed {number - 1}"}]
-        green = Contract(
-            commands=(f"{sys.executable} -m pytest -q -p no:cacheprovider",),
-            verification_timeout_ms=300_000,
-        )
-        wanted = {"verification": green, "retry_until_verified": 3}
-        run = await world.until(await spawn(world, *script, **wanted))
+    tests = "".join(f"def test_{name}(): assert shop.{name} == 1\n" for name in "abc")
+    suite = {"write": {"path": "test_shop.py", "text": f"import shop\n{tests}"}}
+    script: list[Step] = [suite, fixed(0), {"continued": True}]
+    for number in (2, 3, 4):
+        script += [{"attempt": number}, fixed(number - 1), {"result": f"fixed {number - 1}"}]
+    green = Contract(
+        commands=(f"{sys.executable} -m pytest -q -p no:cacheprovider",),
+        verification_timeout_ms=300_000,
+    )
+    wanted = {"verification": green, "retry_until_verified": 3}
+    run = await world.until(await spawn(world, *script, **wanted))
 
-        assert (run.outcome, run.result, len(run.attempts)) == (OK, "fixed 3", 4)
-        assert {each.session.resumes is None for each in run.attempts[1:]} == {False}
-        assert "1 failed, 2 passed" in world.runtime.launches[-1].prompt
-        assert "assert 0 == 1" in world.runtime.launches[-1].prompt
-
-    in_world(tmp_path, scenario)
+    assert (run.outcome, run.result, len(run.attempts)) == (OK, "fixed 3", 4)
+    assert {each.session.resumes is None for each in run.attempts[1:]} == {False}
+    assert "1 failed, 2 passed" in world.runtime.launches[-1].prompt
+    assert "assert 0 == 1" in world.runtime.launches[-1].prompt
 
 
 @pytest.mark.requirement("retry:until-verified-sameness")
-def test_work_that_changes_nothing_is_stopped_at_its_second_attempt_and_says_so(
-    tmp_path: Path,
+async def test_work_that_changes_nothing_is_stopped_at_its_second_attempt_and_says_so(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        script = ({"result": "it cannot be done"}, {"continued": True}, {"result": "really"})
-        run = await world.until(await spawn(world, *script, retry_until_verified=9))
+    script = ({"result": "it cannot be done"}, {"continued": True}, {"result": "really"})
+    run = await world.until(await spawn(world, *script, retry_until_verified=9))
 
-        assert run.outcome is not None
-        assert run.outcome.reason is Reason.VERIFICATION_FAILED
-        assert (run.outcome.error or "").startswith(f"stopped after attempt 2: {SAME}: File out.")
-        assert (run.result, len(run.attempts)) == ("really", 2)
-        (told,) = world.store.inbox(None, unconsumed=True)
-        assert SAME in told.message.text
-        assert await world.folded(run.id) == run
-
-    in_world(tmp_path, scenario)
+    assert run.outcome is not None
+    assert run.outcome.reason is Reason.VERIFICATION_FAILED
+    assert (run.outcome.error or "").startswith(f"stopped after attempt 2: {SAME}: File out.")
+    assert (run.result, len(run.attempts)) == ("really", 2)
+    (told,) = world.store.inbox(None, unconsumed=True)
+    assert SAME in told.message.text
+    assert await world.folded(run.id) == run
 
 
 @pytest.mark.requirement("retry:until-verified-sameness", "verification:restart")
-def test_a_restart_between_the_attempts_forgets_nothing(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        script = (items(1), {"result": "1"}, {"continued": True}, {"sleep_ms": 60_000})
-        run_id: RunId = await spawn(world, *script, retry_until_verified=9, retry_count=1)
-        await world.clock.until(lambda: world.runtime.starts_of(run_id) == 2)
-        await world.restart()
-        run = await world.until(run_id)
+async def test_a_restart_between_the_attempts_forgets_nothing(world: World) -> None:
+    script = (items(1), {"result": "1"}, {"continued": True}, {"sleep_ms": 60_000})
+    run_id: RunId = await spawn(world, *script, retry_until_verified=9, retry_count=1)
+    await world.clock.until(lambda: world.runtime.starts_of(run_id) == 2)
+    await world.restart()
+    run = await world.until(run_id)
 
-        assert run.outcome is not None
-        assert SAME in (run.outcome.error or "")
-        assert await world.folded(run_id) == run
-
-    in_world(tmp_path, scenario)
+    assert run.outcome is not None
+    assert SAME in (run.outcome.error or "")
+    assert await world.folded(run_id) == run
 
 
 @pytest.mark.requirement("retry:until-verified-afresh")

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from tests.engine.fake_clock import FakeClock
 
@@ -27,7 +27,7 @@ from subagents.engine.runs.spawn import Receipt
 from subagents.engine.runs.spawn_call import RunAsked, SpawnContext
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import RuntimeUnavailable, StoreUnavailable
-from subagents.ports import AttemptRef, Batch, Courier, Launch, StartedInfo
+from subagents.ports import AttemptRef, Batch, Courier, Launch, RunLogs, StartedInfo
 from subagents.runtimes.scripted import ScriptedRuntime
 from subagents.store.environment_files import EnvironmentFiles
 from subagents.store.progress_files import ProgressFiles
@@ -262,6 +262,13 @@ class World:
 
     # -- life ------------------------------------------------------------------------------
 
+    async def __aenter__(self) -> Self:
+        await self.boot()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.crash()
+
     async def taken_over(self) -> Engine:
         """Another process on the same database, with the same workers; returns the older one."""
         older = self.engine
@@ -291,10 +298,12 @@ class World:
                 off_loop=self.off_loop,
                 verifier=verifier,
                 settings=self.settings,
-                progress_log=ProgressFiles(self.directory / "progress"),
-                results=ResultFiles(self.directory / "results"),
-                environments=EnvironmentFiles(self.directory / "environments"),
-                transcripts=TranscriptFiles(self.directory / "transcripts"),
+                logs=RunLogs(
+                    environments=EnvironmentFiles(self.directory / "environments"),
+                    progress=ProgressFiles(self.directory / "progress"),
+                    results=ResultFiles(self.directory / "results"),
+                    transcripts=TranscriptFiles(self.directory / "transcripts"),
+                ),
                 state_dir=self.directory,
                 owner=f"boot{self.boots}",
                 node=None if sharing is None else self.directory.name,
@@ -422,11 +431,7 @@ def in_world(directory: Path, scenario: Callable[[World], Awaitable[T]], **optio
     """Boot a world, play the scenario and take the world down again."""
 
     async def play() -> T:
-        world = World(directory, **options)
-        await world.boot()
-        try:
+        async with World(directory, **options) as world:
             return await scenario(world)
-        finally:
-            await world.crash()
 
     return asyncio.run(play())

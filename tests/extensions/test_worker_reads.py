@@ -1,11 +1,10 @@
 """What a worker's token may read: its own tree, and nothing of other sessions."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
 from tests.api.answer_schemas import description
-from tests.api.home_daemon import Home, UnixConnection, play
+from tests.api.home_daemon import Home, UnixConnection
 
 OPERATOR = {"agent": {"X-Subagents-Caller": "agent", "X-Subagents-Session": "agent:main:x"}}
 FOREIGN = "of-somebody-else"
@@ -76,46 +75,40 @@ def test_each_operation_that_reads_has_its_row() -> None:
 
 
 @pytest.mark.requirement("identity:reads", "e2e:worker-tokens")
-def test_a_worker_and_an_agent_read_nothing_of_other_sessions_nor_of_the_daemon(
-    tmp_path: Path,
+async def test_a_worker_and_an_agent_read_nothing_of_other_sessions_nor_of_the_daemon(
+    daemon: Home,
 ) -> None:
-    async def scenario(home: Home) -> None:
-        other = {"X-Subagents-Session": "agent:main:other"}
-        foreign = (await home.spawn("hang", headers=other, label=FOREIGN))["runId"]
-        own = (await home.spawn("hang"))["runId"]
-        for run_id in (foreign, own):
-            await home.until_phase(run_id, "running")
-        callers = {**OPERATOR, "worker": home.worker(own)}
+    other = {"X-Subagents-Session": "agent:main:other"}
+    foreign = (await daemon.spawn("hang", headers=other, label=FOREIGN))["runId"]
+    own = (await daemon.spawn("hang"))["runId"]
+    for run_id in (foreign, own):
+        await daemon.until_phase(run_id, "running")
+    callers = {**OPERATOR, "worker": daemon.worker(own)}
 
-        for row, who in READS.items():
-            path = row.format(sel=foreign, id=f"{foreign}:q1") if "{" in row else row
-            for name, headers in callers.items():
-                status, text = await asyncio.to_thread(asked, home, path, headers)
-                what = (name, path, status, text[:200])
-                if who == "open":
-                    assert status == 200, what
-                elif who == "operator":
-                    assert status == 403, what
-                else:
-                    assert status in ((403, 404) if "{" in row else (200,)), what
-                if status == 200:
-                    assert foreign not in text, what
-                    assert FOREIGN not in text, what
-                    assert "agent:main:other" not in text, what
-
-    play(tmp_path, scenario)
+    for row, who in READS.items():
+        path = row.format(sel=foreign, id=f"{foreign}:q1") if "{" in row else row
+        for name, headers in callers.items():
+            status, text = await asyncio.to_thread(asked, daemon, path, headers)
+            what = (name, path, status, text[:200])
+            if who == "open":
+                assert status == 200, what
+            elif who == "operator":
+                assert status == 403, what
+            else:
+                assert status in ((403, 404) if "{" in row else (200,)), what
+            if status == 200:
+                assert foreign not in text, what
+                assert FOREIGN not in text, what
+                assert "agent:main:other" not in text, what
 
 
 @pytest.mark.requirement("identity:reads")
-def test_the_operator_reads_all_of_it(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        run_id = (await home.spawn("hang"))["runId"]
-        await home.until_phase(run_id, "running")
-        for path in (*(row for row, who in READS.items() if who == "operator"), "/v1/runs"):
-            # It is in no cluster, came by no login, and has no such schedule and no worktrees.
-            if path in {"/v1/cluster", "/v1/login", "/v1/schedules/{sel}", "/v1/worktrees"}:
-                continue
-            status, text = await asyncio.to_thread(asked, home, path, {})
-            assert status == 200, (path, text[:200])
-
-    play(tmp_path, scenario)
+async def test_the_operator_reads_all_of_it(daemon: Home) -> None:
+    run_id = (await daemon.spawn("hang"))["runId"]
+    await daemon.until_phase(run_id, "running")
+    for path in (*(row for row, who in READS.items() if who == "operator"), "/v1/runs"):
+        # It is in no cluster, came by no login, and has no such schedule and no worktrees.
+        if path in {"/v1/cluster", "/v1/login", "/v1/schedules/{sel}", "/v1/worktrees"}:
+            continue
+        status, text = await asyncio.to_thread(asked, daemon, path, {})
+        assert status == 200, (path, text[:200])

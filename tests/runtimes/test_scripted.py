@@ -72,21 +72,18 @@ def test_a_scripted_worker_is_heard_like_a_plain_program() -> None:
 
 
 @pytest.mark.requirement("transcript:heard-once-over-restarts")
-def test_a_script_watched_again_from_any_place_says_only_the_rest() -> None:
-    async def go() -> None:
-        runtime = ScriptedRuntime(SystemClock())
-        await runtime.start(_launch(SCRIPT))
-        whole = await _watch(runtime)
-        for batch in whole.batches:
-            for _, cursor in whole.pairs:
-                again = await _watch(runtime, cursor=cursor, positions=batch.positions)
-                rest = whole.batches[whole.batches.index(batch) + 1 :]
-                assert again.output == [item for each in rest for item in each.items]
-                assert again.pairs == [
-                    pair for pair in whole.pairs if pair[1] > cursor or (pair is whole.pairs[-1])
-                ]
-
-    asyncio.run(go())
+async def test_a_script_watched_again_from_any_place_says_only_the_rest() -> None:
+    runtime = ScriptedRuntime(SystemClock())
+    await runtime.start(_launch(SCRIPT))
+    whole = await _watch(runtime)
+    for batch in whole.batches:
+        for _, cursor in whole.pairs:
+            again = await _watch(runtime, cursor=cursor, positions=batch.positions)
+            rest = whole.batches[whole.batches.index(batch) + 1 :]
+            assert again.output == [item for each in rest for item in each.items]
+            assert again.pairs == [
+                pair for pair in whole.pairs if pair[1] > cursor or (pair is whole.pairs[-1])
+            ]
 
 
 @pytest.mark.requirement("transcript:scripted-workers-speak")
@@ -112,22 +109,19 @@ def test_what_is_no_structured_event_is_refused_before_it_is_played() -> None:
 
 
 @pytest.mark.requirement("transcript:heard-once-over-restarts")
-def test_a_further_turn_is_heard_once() -> None:
-    async def go() -> None:
-        runtime = ScriptedRuntime(SystemClock())
-        await runtime.start(_launch(SCRIPT))
-        await _watch(runtime)
-        ref = replace(REF, turns=2)
-        await runtime.resume(ref, "go on", env={})
-        first = Ended([each async for each in runtime.watch(ref, cursor=0, positions={"steps": 4})])
-        positions = {"steps": 6, **first.positions}
-        again = Ended([each async for each in runtime.watch(ref, cursor=0, positions=positions)])
+async def test_a_further_turn_is_heard_once() -> None:
+    runtime = ScriptedRuntime(SystemClock())
+    await runtime.start(_launch(SCRIPT))
+    await _watch(runtime)
+    ref = replace(REF, turns=2)
+    await runtime.resume(ref, "go on", env={})
+    first = Ended([each async for each in runtime.watch(ref, cursor=0, positions={"steps": 4})])
+    positions = {"steps": 6, **first.positions}
+    again = Ended([each async for each in runtime.watch(ref, cursor=0, positions=positions)])
 
-        assert [output.text for output in first.output] == ["go on"]
-        assert again.output == []
-        assert again.signals == first.signals
-
-    asyncio.run(go())
+    assert [output.text for output in first.output] == ["go on"]
+    assert again.output == []
+    assert again.signals == first.signals
 
 
 @pytest.mark.requirement("scripted:continued")

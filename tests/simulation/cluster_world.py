@@ -61,7 +61,8 @@ from subagents.extensions.cluster.engine.cluster_sharing import ClusterSharing
 from subagents.extensions.cluster.node_deadline import margin_s
 from subagents.extensions.cluster.remote.attempt_host import AttemptHost
 from subagents.extensions.cluster.shared_store import Member, SeenNode
-from subagents.ports import AttemptRef, Batch, Launch, StartedInfo
+from subagents.ports import AttemptRef, Batch, Launch, RunLogs, StartedInfo
+from subagents.store.environment_files import EnvironmentFiles
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
 from subagents.store.transcripts.transcript_files import TranscriptFiles
@@ -427,9 +428,12 @@ class Machine:
                 verifier=SeededVerifier(world.workers, self),
                 settings=world.settings,
                 # Whoever goes on with a run reads what was kept before, as from the database.
-                progress_log=ProgressFiles(world.directory / "progress"),
-                results=ResultFiles(world.directory / "results"),
-                transcripts=TranscriptFiles(world.directory / "transcripts"),
+                logs=RunLogs(
+                    environments=EnvironmentFiles(world.directory / "environments"),
+                    progress=ProgressFiles(world.directory / "progress"),
+                    results=ResultFiles(world.directory / "results"),
+                    transcripts=TranscriptFiles(world.directory / "transcripts"),
+                ),
                 state_dir=self._state / "performance",
                 owner=store.identity,
                 node=self.name,

@@ -39,7 +39,8 @@ from subagents.engine.engine import Adapters, Engine
 from subagents.engine.kernel.live_runs import Failure
 from subagents.errors import DaemonUnreachable, Fenced, StoreUnavailable, SubagentsError
 from subagents.extensions.track_record.track_record_files import PerformanceFiles
-from subagents.ports import Batch, RunFilter, Store
+from subagents.ports import Batch, RunFilter, RunLogs, Store
+from subagents.store.environment_files import EnvironmentFiles
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
@@ -355,9 +356,12 @@ class Host:
                 off_loop=self.off_loop,
                 verifier=verifier,
                 settings=self.settings,
-                progress_log=ProgressFiles(self._state / "progress"),
-                results=FaultyResults(self._state / "results", self.disk),
-                transcripts=WatchedTranscripts(self._state / "transcripts", self.judge),
+                logs=RunLogs(
+                    environments=EnvironmentFiles(self._state / "environments"),
+                    progress=ProgressFiles(self._state / "progress"),
+                    results=FaultyResults(self._state / "results", self.disk),
+                    transcripts=WatchedTranscripts(self._state / "transcripts", self.judge),
+                ),
                 state_dir=self._state / "performance",
                 owner="simulated",
             )

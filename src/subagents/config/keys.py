@@ -18,6 +18,7 @@ from msgspec import inspect
 from subagents.config.entry_points import plugin_names
 from subagents.config.settings import (
     DEFAULT_LANE,
+    HEADER_PATTERN,
     HOST_PATTERN,
     NAME_PATTERN,
     NODE_PATTERN,
@@ -55,6 +56,7 @@ PATTERN_WORDS: Final = {
     NODE_PATTERN: "a name of at most 64 letters, digits, ., _ and -, starting with a letter or "
     "digit",
     VARIABLE_PATTERN: "the name of an environment variable (letters, digits and _)",
+    HEADER_PATTERN: "the name of an HTTP header (letters, digits, _ and -)",
     HOST_PATTERN: "an address or the name of a host",
     URL_PATTERN: "an http or https URL without user name, query and fragment",
     WEBHOOK_PATTERN: "an http or https URL without user name and fragment",
@@ -93,8 +95,7 @@ class Table(msgspec.Struct, frozen=True):
     keys: dict[str, "Node"] = {}
     each: "Node | None" = None
     name_pattern: str = ""
-    name_words: str = ""
-    """What such a name must be."""
+    """What such a name must fit."""
     placeholder: str = "<name>"
     reserved: dict[str, str] = {}
     """Names that are refused, each with the reason."""
@@ -221,8 +222,7 @@ def _check_entry(
     elif not re.fullmatch(table.name_pattern, name):
         yield KeyProblem(
             dotted(here),
-            f"{dotted(here)}: the {table.placeholder} must be"
-            f" {table.name_words or PATTERN_WORDS[table.name_pattern]}",
+            f"{dotted(here)}: the {table.placeholder} must be {_words_of(table.name_pattern)}",
         )
     else:
         yield from check(value, table.each, here)
@@ -354,7 +354,7 @@ def _allowed(kind: inspect.Type, choices: tuple[str, ...] = ()) -> str:
         case inspect.FloatType(ge=low, le=high):
             return f"a number from {low:g} to {high:.12g}"
         case inspect.StrType(pattern=str(pattern)):
-            return PATTERN_WORDS.get(pattern, f"text that fits {pattern}")
+            return _words_of(pattern)
         case inspect.StrType(max_length=int(most)):
             return f"text of at most {most} characters"
         case inspect.StrType(min_length=1):
@@ -363,6 +363,10 @@ def _allowed(kind: inspect.Type, choices: tuple[str, ...] = ()) -> str:
             return "a table of text, numbers, true or false, lists and tables"
         case _:
             return "text"
+
+
+def _words_of(pattern: str) -> str:
+    return PATTERN_WORDS.get(pattern, f"text that fits {pattern}")
 
 
 def _allowed_list(kind: inspect.VarTupleType, choices: tuple[str, ...]) -> str:
@@ -451,7 +455,6 @@ def _node(field: inspect.Field) -> Node:
         return Table(
             each=value,
             name_pattern=pattern,
-            name_words=str(named.get("words", "")),
             placeholder=str(named.get("placeholder", "<VARIABLE>")),
         )
     own = kind.pattern if isinstance(kind, inspect.StrType) else None

@@ -29,6 +29,7 @@ from subagents.config.settings import (
     Settings,
     SubagentDefaults,
     nearest,
+    not_configured,
 )
 from subagents.config.sources import (
     DEFAULT,
@@ -199,8 +200,12 @@ def load(
         assignment(f"flag {key}", key.split("."), value, cwd)
         for key, value in (overrides or {}).items()
     ]
-    if project_layer is not None and project_layer.values.pop("mcp_servers", None) is not None:
-        ignored.append(f"{project_layer.origin}: [mcp_servers] counts in your own file alone")
+    if project_layer is not None:
+        ignored += (
+            f"{project_layer.origin}: [{name}] counts in your own file alone"
+            for name in settings_tables()
+            if project_layer.values.pop(name, None) is not None
+        )
     for layer in layers:
         absolute_cwds(layer, environ)
     merged, origins = _merged(layers)
@@ -412,15 +417,14 @@ def _check_together(settings: Settings, origins: Mapping[str, str]) -> None:
 
 def _inconsistencies(settings: Settings, origins: Mapping[str, str]) -> Iterator[Inconsistency]:
     yield from _of_daemon(settings.daemon)
-    for table in settings.tables.values():
-        for section in table.values() if isinstance(table, dict) else (table,):
-            if (found := section.inconsistency(settings)) is not None:
-                yield found
+    for _, kind in settings_tables().values():
+        if kind is not None:
+            yield from kind.inconsistencies(settings)
     chosen = settings.defaults.agent
     if chosen is not None and chosen not in settings.agents:
         key = "agents.defaults.subagents.agent"
         configured = f"configured: {', '.join(sorted(settings.agents))}"
-        yield Inconsistency(key, _not_configured(key, chosen, settings.agents), configured)
+        yield Inconsistency(key, not_configured(key, chosen, settings.agents), configured)
     for agent_id, agent in settings.agents.items():
         yield from _of_agent(f"agents.{agent_id}", agent, settings, origins)
 
@@ -470,17 +474,10 @@ def _of_agent(
             f"{key}.courier.webhook is missing; webhook_secret_env has no effect without it",
             'add webhook = "https://…"',
         )
-    servers = settings.tables.get("mcp_servers", {})
-    for name in agent.mcp_servers or ():
-        if name not in servers:
-            text = _not_configured(f"{key}.mcp_servers", name, servers)
-            yield Inconsistency(
-                f"{key}.mcp_servers", text, f"add [mcp_servers.{name}] to your own subagents.toml"
-            )
     if agent.lane is not None and agent.lane not in (DEFAULT_LANE, *settings.lanes):
         yield Inconsistency(
             f"{key}.lane",
-            _not_configured(f"{key}.lane", agent.lane, settings.lanes),
+            not_configured(f"{key}.lane", agent.lane, settings.lanes),
             f"add [lanes.{agent.lane}] with slots = N",
         )
 
@@ -527,12 +524,6 @@ def _of_courier(key: str, command: tuple[str, ...]) -> Iterator[Inconsistency]:
         )
 
 
-def _not_configured(key: str, name: str, configured: Iterable[str]) -> str:
-    near = nearest(name, configured)
-    guess = f'; did you mean "{near}"?' if near else ""
-    return f'{key} names "{name}", which is not configured{guess}'
-
-
 def _warnings(settings: Settings, origins: Mapping[str, str]) -> Iterator[str]:
     guesses_left = GUESSES_MAX
     for agent_id, agent in settings.agents.items():
@@ -547,4 +538,4 @@ def _warnings(settings: Settings, origins: Mapping[str, str]) -> Iterator[str]:
             # An agent that is not there yet may be allowed ahead; a near miss is a typo.
             if nearest(name, settings.agents, likeness=TYPO_LIKENESS):
                 origin = origins.get(key, DEFAULT)
-                yield f"{origin}: {_not_configured(key, name, settings.agents)}"
+                yield f"{origin}: {not_configured(key, name, settings.agents)}"

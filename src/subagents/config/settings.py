@@ -8,7 +8,7 @@ own, with the same annotations (`extension.SettingsTable`).
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar
@@ -48,6 +48,7 @@ STORE_PATTERN: Final = r"^postgresql://\S+$"
 NODE_PATTERN: Final = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 TAG_PATTERN: Final = r"^[^\x00-\x1f\x7f]{1,200}$"
 VARIABLE_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_]*$"
+HEADER_PATTERN: Final = r"^[A-Za-z0-9_-]+$"
 LOOPBACK_PATTERN: Final = r"^(localhost|::1|127(\.(25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])){3})$"
 HOST_PATTERN: Final = r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9a-fA-F:.]{2,45})$"
 URL_PATTERN: Final = r"^https?://[^\s/?#@]+(/[^\s?#@]*)?$"
@@ -56,6 +57,7 @@ WEBHOOK_PATTERN: Final = r"^https?://[^\s/?#@]+([/?][^\s#]*)?$"
 Name = Annotated[str, Meta(pattern=NAME_PATTERN)]
 Text = Annotated[str, Meta(min_length=1)]
 VariableName = Annotated[str, Meta(pattern=VARIABLE_PATTERN)]
+HeaderName = Annotated[str, Meta(pattern=HEADER_PATTERN, extra={"placeholder": "<header>"})]
 NodeName = Annotated[str, Meta(pattern=NODE_PATTERN)]
 Url = Annotated[str, Meta(pattern=URL_PATTERN)]
 
@@ -90,8 +92,16 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     TABLE: ClassVar[str] = ""
     """Its name in the file, for the table of an extension (`extension.SettingsTable`)."""
 
+    @classmethod
+    def inconsistencies(cls, settings: "Settings") -> Iterator[Inconsistency]:
+        """Yield what only all of the file can show to be wrong, of the table of an extension."""
+        table = settings.tables.get(cls.TABLE, {})
+        for each in table.values() if isinstance(table, dict) else (table,):
+            if (found := each.inconsistency(settings)) is not None:
+                yield found
+
     def inconsistency(self, settings: "Settings") -> Inconsistency | None:
-        """Return what only all of the file can show to be wrong with this table of an extension."""
+        """Return the same of this table alone, or of one of several; see `inconsistencies`."""
         del settings
         return None
 
@@ -738,6 +748,13 @@ def nearest(word: str, known: Iterable[str], *, likeness: float = 0.6) -> str | 
     spelled = {_plain(name): name for name in few if len(name) <= GUESSED_CHARS_MAX}
     near = difflib.get_close_matches(_plain(word), list(spelled), n=1, cutoff=likeness)
     return spelled[near[0]] if near else None
+
+
+def not_configured(key: str, name: str, configured: Iterable[str]) -> str:
+    """What is wrong with a key that names something which is not there."""
+    near = nearest(name, configured)
+    guess = f'; did you mean "{near}"?' if near else ""
+    return f'{key} names "{name}", which is not configured{guess}'
 
 
 def _plain(word: str) -> str:

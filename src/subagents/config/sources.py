@@ -128,8 +128,8 @@ def _segments(variable: str, ids: Mapping[str, str]) -> list[str]:
             return [table, of, "env", SEPARATOR.join(parts[3:])]
         case ["agents", agent, *rest]:
             return ["agents", ids.get(agent, agent), *rest]
-        case ["telemetry", "headers", *rest] if rest:
-            return ["telemetry", "headers", SEPARATOR.join(rest).replace("_", "-")]
+        case [*table, "headers", name]:
+            return [*table, "headers", name.replace("_", "-")]
         case _:
             return lower
 

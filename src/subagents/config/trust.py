@@ -23,7 +23,6 @@ from subagents.config.settings import (
     AgentIsolation,
     AgentSubagents,
     LaneSettings,
-    Section,
     Settings,
     SubagentDefaults,
 )
@@ -82,8 +81,6 @@ def narrowed(whole: Settings, own: Settings) -> tuple[Settings, tuple[str, ...]]
         ignored.append("budgets")
     if whole.secrets != own.secrets:
         ignored.append("secrets")
-    for name, table in whole.tables.items():
-        ignored += _changed(name, table, own.tables[name])
     settings = msgspec.structs.replace(
         whole,
         defaults=defaults,
@@ -98,7 +95,6 @@ def narrowed(whole: Settings, own: Settings) -> tuple[Settings, tuple[str, ...]]
         daemon=own.daemon,
         budgets=own.budgets,
         secrets=own.secrets,
-        tables=own.tables,
     )
     return settings, tuple(sorted(ignored))
 
@@ -213,20 +209,6 @@ def _lanes(whole: Settings, own: Settings, ignored: list[str]) -> dict[str, Lane
             ignored.append(f"lanes.{name}.slots")
         lanes[name] = msgspec.structs.replace(lane, slots=min(lane.slots, most))
     return lanes
-
-
-def _changed(name: str, whole: object, own: object) -> Iterable[str]:
-    """The keys of an extension's table that the project's file would change: they are the user's.
-
-    Where reports about runs are sent, for example, is the user's decision.
-    """
-    if whole == own:
-        return ()
-    if not isinstance(own, Section):
-        return (name,)
-    return (
-        f"{name}.{key}" for key in own.__struct_fields__ if getattr(whole, key) != getattr(own, key)
-    )
 
 
 # -- trusted files ------------------------------------------------------------------------------

@@ -62,21 +62,17 @@ from subagents.engine.runs.timers import Timers
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import Fenced, StoreUnavailable, UsageError
 from subagents.ports import (
-    ArtifactLog,
     Batch,
     Courier,
     EngineClock,
-    EnvironmentLog,
     Ids,
     Lease,
     OffLoop,
     OutboxEntry,
     OwnLoop,
-    ProgressLog,
-    ResultLog,
+    RunLogs,
     Runtime,
     Store,
-    TranscriptLog,
     WorkerSecrets,
     Workplace,
     Worktrees,
@@ -266,18 +262,9 @@ class Adapters:
     """This process, in leases."""
     node: str | None = None
     """Name of this daemon, in attempts; None = they record none."""
-    progress_log: ProgressLog
-    transcripts: TranscriptLog
+    logs: RunLogs
     state_dir: Path
     """Where extensions' parts keep files."""
-    results: ResultLog
-    artifact_copies: ArtifactLog | None = None
-    """Copies of files that passed their contract; None = only the files themselves are read."""
-    tidy_logs: Callable[[], None] = lambda: None
-    """Moves what these have of archived runs to where it is cheap to keep. Blocks; may raise
-    ``StoreUnavailable``."""
-    close_logs: Callable[[], None] = lambda: None
-    """Closes them. Blocks."""
     worker_env: Callable[[Run], Mapping[str, str | None]] = lambda _run: {}
     """Added to the environment of a run's workers; None = not set there, whatever we have."""
     contract_env: Callable[[Run], Mapping[str, str]] = lambda _run: {}
@@ -289,8 +276,6 @@ class Adapters:
     provider_of: ProviderOf = own_provider
     worktrees: Worktrees | None = None
     """None = none can be made here."""
-    environments: EnvironmentLog | None = None
-    """None = callers can bring none."""
     passes_provider: PassesProvider = lambda _resolved, _name: False
     """Whether a run's worker is given a variable by which its caller asks a model provider."""
     worker_secrets: WorkerSecrets | None = None
@@ -343,7 +328,7 @@ class Engine:
         )
         kernel = Kernel(ledger, adapters.store, adapters.off_loop, adapters.clock)
         _, self._store, self._off_loop, self._clock = kernel
-        self.artifacts = ArtifactFiles(adapters.off_loop, adapters.artifact_copies)
+        self.artifacts = ArtifactFiles(adapters.off_loop, adapters.logs.artifact_copies)
         self.workplace = LocalWorkplace(
             adapters.verifier, self.artifacts, adapters.worktrees, adapters.off_loop
         )
@@ -359,14 +344,14 @@ class Engine:
         self.questions = Questions(kernel)
         self.reports = Reports(
             kernel,
-            adapters.progress_log,
+            adapters.logs.progress,
             flush=lambda run_id: self.supervisor.flush(run_id),  # noqa: PLW0108 - made below
         )
         self.results = Results(
-            kernel, adapters.results, bytes_max=settings.retention.result_bytes_max
+            kernel, adapters.logs.results, bytes_max=settings.retention.result_bytes_max
         )
         self.counters = Counters(ledger)
-        self.recorder = Recorder(kernel, adapters.transcripts)
+        self.recorder = Recorder(kernel, adapters.logs.transcripts)
         self.deliveries = Deliveries(
             kernel,
             self.mailbox,
@@ -421,7 +406,7 @@ class Engine:
             workspaces=self.workspaces,
             shared_spending=self.shared_spending,
             proof_of=adapters.proof_of,
-            environments=adapters.environments,
+            environments=adapters.logs.environments,
             passes_provider=adapters.passes_provider,
         )
         self.sessions = Sessions(kernel, self.queries, self.control, self.spawner)
@@ -441,10 +426,9 @@ class Engine:
             runtime_of=runtime_of,
             settings=settings,
             orphans=adapters.orphans,
-            environments=adapters.environments,
+            logs=adapters.logs,
             keeps=lambda name: any(part.keeps(name) for part in self.parts.values()),
             tidy_parts=self._tidy_parts,
-            tidy_logs=adapters.tidy_logs,
             artifacts=self.artifacts,
         )
         self.outbox = Outbox(
@@ -605,7 +589,7 @@ class Engine:
             await self.permit_desk.close()
         if self.fence is None:
             await self._off_loop(self._store.checkpoint)
-        await self._off_loop(self.adapters.close_logs)
+        await self._off_loop(self.adapters.logs.close)
         # Not before: a right that lapsed meanwhile would end our workers, in a cluster.
         await self._holding.stop()
         await self._off_loop(self._store.close)

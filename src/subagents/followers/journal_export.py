@@ -10,6 +10,7 @@ Each export has its own thread, so that a slow receiver delays nothing else.
 
 import logging
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -27,7 +28,6 @@ log = logging.getLogger(__name__)
 FEED_PAGE: Final = 500
 ENDED_MAX: Final = 1_000
 """How many ends are remembered: more than one page of the journal can have."""
-RETRY_FIRST_S: Final = 1.0
 RETRY_S_MAX: Final = 60.0
 STOP_S: Final = 3.0
 """A daemon that stops waits so long for what is still to send; the next one sends the rest."""
@@ -55,18 +55,16 @@ class Export(ABC):
         what: What is sent, in the plural, for people.
         endpoint: Where to, for people.
         store: Where runs and their journals are read.
-        retry_first_s: Before the first repetition; doubled up to ``RETRY_S_MAX``.
     """
 
     audience = Audience.PEOPLE
     """See ``ports.Exporter``."""
+    retry_first_s = 1.0
+    """The pause before the first repetition; doubled up to ``RETRY_S_MAX``."""
 
-    def __init__(
-        self, *, what: str, endpoint: str, store: Store, retry_first_s: float = RETRY_FIRST_S
-    ) -> None:
+    def __init__(self, *, what: str, endpoint: str, store: Store) -> None:
         self._what = what
         self._store = store
-        self._retry_first_s = retry_first_s
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._abandoned = threading.Event()
@@ -122,14 +120,14 @@ class Export(ABC):
         self._close()
 
     def _run(self) -> None:
-        pause_s = self._retry_first_s
+        pause_s = self.retry_first_s
         while True:
             self._wake.wait()
             # Before the look at the store: a batch that comes meanwhile makes one more round.
             self._wake.clear()
             try:
                 self.catch_up()
-                pause_s = self._retry_first_s
+                pause_s = self.retry_first_s
             except (ReceiverUnavailable, StoreUnavailable, OSError) as error:
                 self._failed(error, pause_s)
                 if self._stopping.wait(pause_s):
@@ -160,6 +158,17 @@ class Export(ABC):
             )
         self._state = replace(self._state, last_error=str(error))
 
+    def _sent(self, number: int = 1) -> None:
+        self._state = replace(
+            self._state,
+            sent=self._state.sent + number,
+            last_sent_ms=time.time_ns() // 1_000_000,
+        )
+
+    def _refused(self, why: str, number: int = 1) -> None:
+        log.warning("%s", why)
+        self._state = replace(self._state, refused=self._state.refused + number)
+
     def _taken(self) -> None:
         """All that there was is sent: an outage is over."""
         if self._state.last_error is not None:
@@ -175,19 +184,10 @@ class JournalExport(Export):
         endpoint: Where to, for people.
         store: Where runs and their journals are read.
         file: Holds the cursor; without it, sending begins with what happens from now on.
-        retry_first_s: Before the first repetition; doubled up to ``RETRY_S_MAX``.
     """
 
-    def __init__(
-        self,
-        *,
-        what: str,
-        endpoint: str,
-        store: Store,
-        file: Path,
-        retry_first_s: float = RETRY_FIRST_S,
-    ) -> None:
-        super().__init__(what=what, endpoint=endpoint, store=store, retry_first_s=retry_first_s)
+    def __init__(self, *, what: str, endpoint: str, store: Store, file: Path) -> None:
+        super().__init__(what=what, endpoint=endpoint, store=store)
         self.is_ours: Callable[[RunId], bool] = lambda _run_id: True
         """Whether this node reports about a run: in a cluster its owner does."""
         self._file = file

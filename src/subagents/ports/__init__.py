@@ -12,6 +12,7 @@ from subagents.ports.logs import Exporter as Exporter
 from subagents.ports.logs import ExportState as ExportState
 from subagents.ports.logs import ProgressLog as ProgressLog
 from subagents.ports.logs import ResultLog as ResultLog
+from subagents.ports.logs import RunLogs as RunLogs
 from subagents.ports.logs import TranscriptLog as TranscriptLog
 from subagents.ports.permits import Amount as Amount
 from subagents.ports.permits import CapKey as CapKey

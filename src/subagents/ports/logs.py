@@ -4,6 +4,7 @@
 # OSError of one call, and not the end of commits that `StoreUnavailable` is.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import BinaryIO, Protocol
 
@@ -153,6 +154,22 @@ class TranscriptLog(_OfRuns, Protocol):
             UsageError: ``grep`` is no regular expression (says where), or one that takes too long.
             OSError: They cannot be read.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class RunLogs:
+    """Where what runs have besides their rows is kept."""
+
+    environments: EnvironmentLog
+    progress: ProgressLog
+    results: ResultLog
+    transcripts: TranscriptLog
+    artifact_copies: ArtifactLog | None = None
+    """Copies of files that passed their contract; None = only the files themselves are read."""
+    tidy: Callable[[], None] = lambda: None
+    """Move what is over to where it is cheap to keep. Blocks; may raise ``StoreUnavailable``."""
+    close: Callable[[], None] = lambda: None
+    """Release the logs, which are no longer used. Blocks. Idempotent."""
 
 
 class ExportState(Value, frozen=True):

@@ -35,61 +35,52 @@ async def with_events(home: Home, count: int) -> RunId:
 
 
 @pytest.mark.requirement("why:long-history", "field:temporalio-sdk-python-1890")
-def test_why_of_ten_thousand_events_costs_so_much_for_each_and_constant_memory(
+async def test_why_of_ten_thousand_events_costs_so_much_for_each_and_constant_memory(
     tmp_path: Path,
 ) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            run_id = await with_events(home, EVENTS)
-            found = await home.ok("GET", f"/v1/runs/{run_id}/why")
-            assert len(found["steps"]) == STEPS_MAX
-            assert f"Bash {EVENTS - 1}" in found["steps"][-1]["text"]
+    async with serving(tmp_path) as home:
+        run_id = await with_events(home, EVENTS)
+        found = await home.ok("GET", f"/v1/runs/{run_id}/why")
+        assert len(found["steps"]) == STEPS_MAX
+        assert f"Bash {EVENTS - 1}" in found["steps"][-1]["text"]
 
-            run = await home.services.engine.queries.run(run_id)
-            with counting_calls() as counted:
-                await causes.why(home.services, run)
-            assert counted.calls < EVENTS * CALLS_PER_EVENT_MAX
-
-            tracemalloc.start()
+        run = await home.services.engine.queries.run(run_id)
+        with counting_calls() as counted:
             await causes.why(home.services, run)
-            _, peak = tracemalloc.get_traced_memory()
-            tracemalloc.stop()
-            assert peak < MEMORY_BYTES
+        assert counted.calls < EVENTS * CALLS_PER_EVENT_MAX
 
-    asyncio.run(scenario())
+        tracemalloc.start()
+        await causes.why(home.services, run)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < MEMORY_BYTES
 
 
 @pytest.mark.requirement("why:now:paused-by")
-def test_a_pause_names_who_asked_for_it_last(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            first = await home.spawn("hang")
-            waits = await home.spawn("hang", dependsOn=[first["runId"]])
-            run_id = RunId(waits["runId"])
-            ledger = home.services.engine.ledger
-            for at_ms, by in enumerate(("agent:main:me", "agent:main:you")):
-                ledger.apply_now(run_id, Paused(at_ms=at_ms, by=by))
-            await ledger.committed()
-            found = await home.ok("GET", f"/v1/runs/{run_id}/why")
-            assert found["why"].startswith("paused by you; ")
-
-    asyncio.run(scenario())
+async def test_a_pause_names_who_asked_for_it_last(tmp_path: Path) -> None:
+    async with serving(tmp_path) as home:
+        first = await home.spawn("hang")
+        waits = await home.spawn("hang", dependsOn=[first["runId"]])
+        run_id = RunId(waits["runId"])
+        ledger = home.services.engine.ledger
+        for at_ms, by in enumerate(("agent:main:me", "agent:main:you")):
+            ledger.apply_now(run_id, Paused(at_ms=at_ms, by=by))
+        await ledger.committed()
+        found = await home.ok("GET", f"/v1/runs/{run_id}/why")
+        assert found["why"].startswith("paused by you; ")
 
 
 @pytest.mark.requirement("why:long-history")
-def test_other_calls_get_their_turn_after_each_page_while_a_long_history_is_told(
+async def test_other_calls_get_their_turn_after_each_page_while_a_long_history_is_told(
     tmp_path: Path,
 ) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            run_id = await with_events(home, 3_000)
-            run = await home.services.engine.queries.run(run_id)
-            telling = asyncio.create_task(causes.why(home.services, run))
-            longest, before = 0, 0
-            with counting_calls() as counted:
-                while not telling.done():
-                    await asyncio.sleep(0)
-                    longest, before = max(longest, counted.calls - before), counted.calls
-            assert 0 < longest < JOURNAL_PAGE * CALLS_PER_EVENT_MAX < counted.calls
-
-    asyncio.run(scenario())
+    async with serving(tmp_path) as home:
+        run_id = await with_events(home, 3_000)
+        run = await home.services.engine.queries.run(run_id)
+        telling = asyncio.create_task(causes.why(home.services, run))
+        longest, before = 0, 0
+        with counting_calls() as counted:
+            while not telling.done():
+                await asyncio.sleep(0)
+                longest, before = max(longest, counted.calls - before), counted.calls
+        assert 0 < longest < JOURNAL_PAGE * CALLS_PER_EVENT_MAX < counted.calls

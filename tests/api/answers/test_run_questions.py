@@ -1,39 +1,35 @@
 """A worker's question is found and answered by its requester, once."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from tests.api.tools.tool_callers import ToolCaller, play
+from tests.api.tools.tool_callers import ToolCaller
 
 from subagents.domain.run.access import AccessLevel, Ceiling
 
 
 @pytest.mark.requirement("tools:respond")
-def test_a_question_is_answered_once_and_who_came_second_is_told(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        boss = await desk.worker("boss", label="boss")
-        engine = desk.home.services.engine
-        asked = await engine.questions.ask(boss.run_id, "left?", timeout_s=60)
-        answer = await desk.call(
-            "respond_orchestrator_request", requestId=asked.id, response="left", decision="approve"
-        )
-        second = await desk.ok(
-            "respond_orchestrator_request", requestId=asked.id, response="right", decision="deny"
-        )
-        stored = (await engine.questions.answer_of(asked.id, wait_s=0)).answer
+async def test_a_question_is_answered_once_and_who_came_second_is_told(desk: ToolCaller) -> None:
+    boss = await desk.worker("boss", label="boss")
+    engine = desk.home.services.engine
+    asked = await engine.questions.ask(boss.run_id, "left?", timeout_s=60)
+    answer = await desk.call(
+        "respond_orchestrator_request", requestId=asked.id, response="left", decision="approve"
+    )
+    second = await desk.ok(
+        "respond_orchestrator_request", requestId=asked.id, response="right", decision="deny"
+    )
+    stored = (await engine.questions.answer_of(asked.id, wait_s=0)).answer
 
-        assert answer.structured["status"] == "answered"
-        assert "inbox:" not in answer.text
-        assert (second["status"], second["decision"]) == ("already answered", "approve")
-        assert stored is not None
-        assert (stored.text, stored.decision, stored.by) == (
-            "left",
-            "approve",
-            desk.caller.session,
-        )
-
-    play(tmp_path, scenario)
+    assert answer.structured["status"] == "answered"
+    assert "inbox:" not in answer.text
+    assert (second["status"], second["decision"]) == ("already answered", "approve")
+    assert stored is not None
+    assert (stored.text, stored.decision, stored.by) == (
+        "left",
+        "approve",
+        desk.caller.session,
+    )
 
 
 @pytest.mark.requirement("tools:respond")
@@ -52,100 +48,80 @@ def test_a_question_is_answered_once_and_who_came_second_is_told(tmp_path: Path)
         ({"requestid": "{id}:q1", "response": "x"}, 'did you mean "requestId"?'),
     ],
 )
-def test_an_answer_that_fits_no_question_is_refused(
-    tmp_path: Path, arguments: dict[str, str], says: str
+async def test_an_answer_that_fits_no_question_is_refused(
+    desk: ToolCaller, arguments: dict[str, str], says: str
 ) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        boss = await desk.worker("boss")
-        await desk.home.services.engine.questions.ask(boss.run_id, "left?", timeout_s=60)
-        given = {name: value.replace("{id}", boss.run_id) for name, value in arguments.items()}
+    boss = await desk.worker("boss")
+    await desk.home.services.engine.questions.ask(boss.run_id, "left?", timeout_s=60)
+    given = {name: value.replace("{id}", boss.run_id) for name, value in arguments.items()}
 
-        assert says in (await desk.refused("respond_orchestrator_request", **given)).text
-
-    play(tmp_path, scenario)
+    assert says in (await desk.refused("respond_orchestrator_request", **given)).text
 
 
 @pytest.mark.requirement("tools:respond")
-def test_a_worker_does_not_answer_its_own_question(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        boss = await desk.worker("boss")
-        asked = await desk.home.services.engine.questions.ask(boss.run_id, "may I?", timeout_s=60)
-        answer = await boss.refused(
-            "respond_orchestrator_request", requestId=asked.id, response="yes"
-        )
+async def test_a_worker_does_not_answer_its_own_question(desk: ToolCaller) -> None:
+    boss = await desk.worker("boss")
+    asked = await desk.home.services.engine.questions.ask(boss.run_id, "may I?", timeout_s=60)
+    answer = await boss.refused("respond_orchestrator_request", requestId=asked.id, response="yes")
 
-        assert "a worker cannot answer its own question" in answer.text
-
-    play(tmp_path, scenario)
+    assert "a worker cannot answer its own question" in answer.text
 
 
 @pytest.mark.requirement("access:ask-a-person")
-def test_a_yes_in_words_does_not_decide_what_a_run_may_do(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        reader = Ceiling(level=AccessLevel.READ, source="its plan mode")
-        agent = replace(desk.caller, ceiling=reader, is_operator=False)
-        run_id = await ToolCaller(desk.home, agent).spawn("hang", access="write")
-        asked, path = f"{run_id}:q1", f"/v1/requests/{run_id}:q1/respond"
+async def test_a_yes_in_words_does_not_decide_what_a_run_may_do(desk: ToolCaller) -> None:
+    reader = Ceiling(level=AccessLevel.READ, source="its plan mode")
+    agent = replace(desk.caller, ceiling=reader, is_operator=False)
+    run_id = await ToolCaller(desk.home, agent).spawn("hang", access="write")
+    asked, path = f"{run_id}:q1", f"/v1/requests/{run_id}:q1/respond"
 
-        items = (await desk.home.ok("GET", "/v1/attention"))["items"]
-        status, refused = await desk.home.call("POST", path, {"response": "yes"})
+    items = (await desk.home.ok("GET", "/v1/attention"))["items"]
+    status, refused = await desk.home.call("POST", path, {"response": "yes"})
 
-        assert [each["commands"] for each in items] == [
-            [
-                f"subagents answer {asked} --decision approve",
-                f"subagents answer {asked} --decision deny",
-            ]
+    assert [each["commands"] for each in items] == [
+        [
+            f"subagents answer {asked} --decision approve",
+            f"subagents answer {asked} --decision deny",
         ]
-        assert (status, refused["code"]) == (422, "invalid")
-        assert "wants a decision" in refused["message"]
-        await desk.home.ok("POST", path, {"response": "yes", "decision": "approve"})
-        await desk.until_phase(run_id, "running")
-
-    play(tmp_path, scenario)
+    ]
+    assert (status, refused["code"]) == (422, "invalid")
+    assert "wants a decision" in refused["message"]
+    await desk.home.ok("POST", path, {"response": "yes", "decision": "approve"})
+    await desk.until_phase(run_id, "running")
 
 
 @pytest.mark.requirement("access:ask-a-person")
-def test_the_name_of_a_decision_is_that_decision(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        run_id = await desk.spawn("hang", gate="Ship it?")
-        path = f"/v1/requests/{run_id}:q1/respond"
-        await desk.home.ok("POST", path, {"response": "Approve"})
-        await desk.until_phase(run_id, "running")
-
-    play(tmp_path, scenario)
+async def test_the_name_of_a_decision_is_that_decision(desk: ToolCaller) -> None:
+    run_id = await desk.spawn("hang", gate="Ship it?")
+    path = f"/v1/requests/{run_id}:q1/respond"
+    await desk.home.ok("POST", path, {"response": "Approve"})
+    await desk.until_phase(run_id, "running")
 
 
 @pytest.mark.requirement("cli:answer")
-def test_attention_names_the_answer_for_each_option_of_a_question(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        boss = await desk.worker("boss")
-        asked = await desk.home.services.engine.questions.ask(
-            boss.run_id, "which one?", options=("size", "by name"), timeout_s=60
-        )
+async def test_attention_names_the_answer_for_each_option_of_a_question(desk: ToolCaller) -> None:
+    boss = await desk.worker("boss")
+    asked = await desk.home.services.engine.questions.ask(
+        boss.run_id, "which one?", options=("size", "by name"), timeout_s=60
+    )
 
-        items = (await desk.home.ok("GET", "/v1/attention"))["items"]
+    items = (await desk.home.ok("GET", "/v1/attention"))["items"]
 
-        answer = f"subagents answer {asked.id}"
-        assert [each["commands"] for each in items if each["requestId"]] == [
-            [f"{answer} size", f"{answer} 'by name'", f"{answer} --decision deny"]
-        ]
-
-    play(tmp_path, scenario)
+    answer = f"subagents answer {asked.id}"
+    assert [each["commands"] for each in items if each["requestId"]] == [
+        [f"{answer} size", f"{answer} 'by name'", f"{answer} --decision deny"]
+    ]
 
 
 @pytest.mark.requirement("cli:answer")
-def test_attention_names_the_no_of_a_question_and_none_of_a_notice(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        boss = await desk.worker("boss")
-        asked = await desk.home.services.engine.questions.ask(boss.run_id, "drop it?", timeout_s=60)
-        await boss.ok("notify_parent", message="disk full", priority="blocker")
+async def test_attention_names_the_no_of_a_question_and_none_of_a_notice(desk: ToolCaller) -> None:
+    boss = await desk.worker("boss")
+    asked = await desk.home.services.engine.questions.ask(boss.run_id, "drop it?", timeout_s=60)
+    await boss.ok("notify_parent", message="disk full", priority="blocker")
 
-        items = (await desk.home.ok("GET", "/v1/attention"))["items"]
+    items = (await desk.home.ok("GET", "/v1/attention"))["items"]
 
-        answer, notice = f"subagents answer {asked.id}", f"subagents answer {boss.run_id}:n1"
-        assert [each["commands"] for each in items if each["requestId"]] == [
-            [f"{answer} TEXT", f"{answer} --decision deny"],
-            [f"{notice} TEXT"],
-        ]
-
-    play(tmp_path, scenario)
+    answer, notice = f"subagents answer {asked.id}", f"subagents answer {boss.run_id}:n1"
+    assert [each["commands"] for each in items if each["requestId"]] == [
+        [f"{answer} TEXT", f"{answer} --decision deny"],
+        [f"{notice} TEXT"],
+    ]

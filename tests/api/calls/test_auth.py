@@ -50,89 +50,77 @@ def caller_of(home: Path, headers: Mapping[str, str], **scope: object) -> Caller
 
 
 @pytest.mark.requirement("identity:token-wins")
-def test_a_token_says_who_calls_whatever_the_session_header_says(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        run_id = await working(home)
-        me = {**home.worker(run_id), "X-Subagents-Session": "agent:main:main"}
-        assert (await home.ok("GET", "/v1/runs"))["total"] == 1
-        assert (await home.ok("GET", "/v1/runs", None, me))["total"] == 0
-        status, document = await home.call("POST", "/v1/shutdown", {}, me)
-        assert (status, document["code"]) == (403, "forbidden")
-
-    play(tmp_path, scenario)
+async def test_a_token_says_who_calls_whatever_the_session_header_says(home: Home) -> None:
+    run_id = await working(home)
+    me = {**home.worker(run_id), "X-Subagents-Session": "agent:main:main"}
+    assert (await home.ok("GET", "/v1/runs"))["total"] == 1
+    assert (await home.ok("GET", "/v1/runs", None, me))["total"] == 0
+    status, document = await home.call("POST", "/v1/shutdown", {}, me)
+    assert (status, document["code"]) == (403, "forbidden")
 
 
 @pytest.mark.requirement("identity:worker-needs-token")
-def test_a_workers_session_without_its_token_is_refused_and_told_what_is_missing(
-    tmp_path: Path,
+async def test_a_workers_session_without_its_token_is_refused_and_told_what_is_missing(
+    home: Home,
 ) -> None:
-    async def scenario(home: Home) -> None:
-        run_id = await working(home)
-        row = await home.ok("GET", f"/v1/runs/{run_id}/status")
-        named = {"X-Subagents-Session": row["sessionKey"]}
-        for method, path in (
-            ("GET", "/v1/runs"),
-            ("POST", f"/v1/runs/{run_id}/report"),
-            ("POST", f"/v1/runs/{run_id}/cancel"),
-        ):
-            status, document = await home.call(method, path, {}, named)
-            assert (status, document["code"]) == (401, "unauthorized"), path
-            assert "SUBAGENTS_TOKEN" in document["hint"]
-        assert (await home.ok("GET", f"/v1/runs/{run_id}/status"))["phase"] == "running"
-        refused = await events(home, run_id)
-        assert [event.call for event in refused] == [
-            "GET /v1/runs",
-            f"POST /v1/runs/{run_id}/report",
-            f"POST /v1/runs/{run_id}/cancel",
-        ]
-        assert f"{row['sessionKey']} is a worker's session" in refused[0].reason
-
-    play(tmp_path, scenario)
+    run_id = await working(home)
+    row = await home.ok("GET", f"/v1/runs/{run_id}/status")
+    named = {"X-Subagents-Session": row["sessionKey"]}
+    for method, path in (
+        ("GET", "/v1/runs"),
+        ("POST", f"/v1/runs/{run_id}/report"),
+        ("POST", f"/v1/runs/{run_id}/cancel"),
+    ):
+        status, document = await home.call(method, path, {}, named)
+        assert (status, document["code"]) == (401, "unauthorized"), path
+        assert "SUBAGENTS_TOKEN" in document["hint"]
+    assert (await home.ok("GET", f"/v1/runs/{run_id}/status"))["phase"] == "running"
+    refused = await events(home, run_id)
+    assert [event.call for event in refused] == [
+        "GET /v1/runs",
+        f"POST /v1/runs/{run_id}/report",
+        f"POST /v1/runs/{run_id}/cancel",
+    ]
+    assert f"{row['sessionKey']} is a worker's session" in refused[0].reason
 
 
 @pytest.mark.requirement("identity:token-expired")
-def test_a_token_of_a_run_that_ended_is_refused_and_journaled_there(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        run_id = (await home.spawn("quick"))["runId"]
-        await home.until_phase(run_id, "completed")
-        status, document = await home.call("GET", "/v1/runs", None, home.worker(run_id))
-        assert (status, document["code"]) == (401, "unauthorized")
-        (event,) = await events(home, run_id)
-        assert (event.call, event.by) == ("GET /v1/runs", f"unknown (pid {os.getpid()})")
-        why = await home.ok("GET", f"/v1/runs/{run_id}/why")
-        shown = " ".join(step["text"] for step in why["steps"])
-        assert "refused GET /v1/runs by unknown" in shown
-
-    play(tmp_path, scenario)
+async def test_a_token_of_a_run_that_ended_is_refused_and_journaled_there(home: Home) -> None:
+    run_id = (await home.spawn("quick"))["runId"]
+    await home.until_phase(run_id, "completed")
+    status, document = await home.call("GET", "/v1/runs", None, home.worker(run_id))
+    assert (status, document["code"]) == (401, "unauthorized")
+    (event,) = await events(home, run_id)
+    assert (event.call, event.by) == ("GET /v1/runs", f"unknown (pid {os.getpid()})")
+    why = await home.ok("GET", f"/v1/runs/{run_id}/why")
+    shown = " ".join(step["text"] for step in why["steps"])
+    assert "refused GET /v1/runs by unknown" in shown
 
 
 @pytest.mark.requirement("identity:wrong-tree")
-def test_a_call_for_another_tree_is_refused_and_journaled_with_its_caller(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        other, run_id = await working(home, "other"), await working(home)
-        me = home.worker(run_id)
-        status, _ = await home.call("POST", f"/v1/runs/{other}/cancel", {}, me)
-        assert status == 403
-        await home.ok("POST", "/v1/wait", {"runIds": [other], "timeoutSeconds": 0}, me)
-        row = await home.ok("GET", f"/v1/runs/{run_id}/status")
-        cancel, wait = await lines(home)
-        assert cancel == {
-            "atMs": cancel["atMs"],
-            "call": f"POST /v1/runs/{other}/cancel",
-            "reason": cancel["reason"],
-            "by": row["sessionKey"],
-            "peer": f"pid {os.getpid()}",
-            "runId": run_id,
-        }
-        assert f"run {other} belongs to another session" in cancel["reason"]
-        assert (wait["call"], wait["runId"]) == ("POST /v1/wait", run_id)
-        assert [event.call for event in await events(home, run_id)] == [
-            f"POST /v1/runs/{other}/cancel",
-            "POST /v1/wait",
-        ]
-        assert await events(home, other) == []
-
-    play(tmp_path, scenario)
+async def test_a_call_for_another_tree_is_refused_and_journaled_with_its_caller(home: Home) -> None:
+    other, run_id = await working(home, "other"), await working(home)
+    me = home.worker(run_id)
+    status, _ = await home.call("POST", f"/v1/runs/{other}/cancel", {}, me)
+    assert status == 403
+    await home.ok("POST", "/v1/wait", {"runIds": [other], "timeoutSeconds": 0}, me)
+    row = await home.ok("GET", f"/v1/runs/{run_id}/status")
+    cancel, wait = await lines(home)
+    assert cancel == {
+        "atMs": cancel["atMs"],
+        "call": f"POST /v1/runs/{other}/cancel",
+        "reason": cancel["reason"],
+        "by": row["sessionKey"],
+        "peer": f"pid {os.getpid()}",
+        "runId": run_id,
+    }
+    assert f"run {other} belongs to another session" in cancel["reason"]
+    assert (wait["call"], wait["runId"]) == ("POST /v1/wait", run_id)
+    assert [event.call for event in await events(home, run_id)] == [
+        f"POST /v1/runs/{other}/cancel",
+        "POST /v1/wait",
+    ]
+    assert await events(home, other) == []
 
 
 @pytest.mark.requirement("identity:credentials")
@@ -145,26 +133,23 @@ def test_other_credentials_are_refused_rather_than_ignored(tmp_path: Path, given
 
 
 @pytest.mark.requirement("identity:attempt")
-def test_a_worker_speaks_for_its_own_run_and_attempt_only(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        run_id = RunId(await working(home))
-        token = home.worker(run_id)["Authorization"].removeprefix("Bearer ")
-        known = home.services.engine.identify(token)
-        caller = Caller(
-            session=known.session_key,
-            reader="r",
-            is_operator=False,
-            run_id=known.run_id,
-            attempt=known.attempt,
-        )
-        assert (await own_attempt(home.services, run_id, caller)).id == run_id
-        with pytest.raises(Conflict, match="this worker's is over"):
-            await own_attempt(home.services, run_id, replace(caller, attempt=2))
-        other = RunId(await working(home, "other"))
-        with pytest.raises(Forbidden, match="only the worker of run"):
-            await own_attempt(home.services, other, caller)
-
-    play(tmp_path, scenario)
+async def test_a_worker_speaks_for_its_own_run_and_attempt_only(home: Home) -> None:
+    run_id = RunId(await working(home))
+    token = home.worker(run_id)["Authorization"].removeprefix("Bearer ")
+    known = home.services.engine.identify(token)
+    caller = Caller(
+        session=known.session_key,
+        reader="r",
+        is_operator=False,
+        run_id=known.run_id,
+        attempt=known.attempt,
+    )
+    assert (await own_attempt(home.services, run_id, caller)).id == run_id
+    with pytest.raises(Conflict, match="this worker's is over"):
+        await own_attempt(home.services, run_id, replace(caller, attempt=2))
+    other = RunId(await working(home, "other"))
+    with pytest.raises(Forbidden, match="only the worker of run"):
+        await own_attempt(home.services, other, caller)
 
 
 # -- headers -------------------------------------------------------------------------------------
@@ -249,17 +234,14 @@ def test_a_worker_that_leaves_its_token_out_gains_nothing(tmp_path: Path) -> Non
 
 @pytest.mark.requirement("identity:cut-loose")
 @pytest.mark.skipif(sys.platform != "linux", reason="nobody says who is at the other end")
-def test_what_the_kernel_calls_a_workers_is_refused_also_after_its_run(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        ended = (await home.spawn("quick"))["runId"]
-        await home.until_phase(ended, "completed")
-        origin = Origin(AttemptId(f"{ended}#1"), is_certain=True)
-        knows = replace(home.services, origin_of=lambda _pid: origin)
-        with pytest.raises(Unauthorized, match=f"belongs to the worker {ended}#1") as said:
-            refuse_worker_without_token(knows, SessionKey("agent:main:main"), Connection("", 7))
-        assert said.value.details == {"runId": ended}
-
-    play(tmp_path, scenario)
+async def test_what_the_kernel_calls_a_workers_is_refused_also_after_its_run(home: Home) -> None:
+    ended = (await home.spawn("quick"))["runId"]
+    await home.until_phase(ended, "completed")
+    origin = Origin(AttemptId(f"{ended}#1"), is_certain=True)
+    knows = replace(home.services, origin_of=lambda _pid: origin)
+    with pytest.raises(Unauthorized, match=f"belongs to the worker {ended}#1") as said:
+        refuse_worker_without_token(knows, SessionKey("agent:main:main"), Connection("", 7))
+    assert said.value.details == {"runId": ended}
 
 
 @pytest.mark.requirement("identity:gone-before-looked-at")

@@ -1,36 +1,31 @@
 """What a call may touch."""
 
-from pathlib import Path
-
 import pytest
-from tests.api.home_daemon import Home, play
+from tests.api.home_daemon import Home
 
 
 @pytest.mark.requirement("http:ownership")
-def test_a_worker_touches_only_its_own_subtree(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        other = (await home.spawn("hang", label="other"))["runId"]
-        receipt = await home.spawn("hang", label="w")
-        await home.until_phase(receipt["runId"], "running")
-        me = home.worker(receipt["runId"])
-        child = await home.spawn("quick", headers=me, label="child")
+async def test_a_worker_touches_only_its_own_subtree(home: Home) -> None:
+    other = (await home.spawn("hang", label="other"))["runId"]
+    receipt = await home.spawn("hang", label="w")
+    await home.until_phase(receipt["runId"], "running")
+    me = home.worker(receipt["runId"])
+    child = await home.spawn("quick", headers=me, label="child")
 
-        for method, path, body in (
-            ("GET", f"/v1/runs/{other}", None),
-            ("POST", f"/v1/runs/{other}/cancel", {}),
-            ("POST", f"/v1/runs/{other}/report", {"summary": "s"}),
-            ("POST", "/v1/requests", {"runId": other, "question": "?"}),
-            ("POST", "/v1/inbox/ack", {"messageIds": [f"{other}:announce"]}),
-            ("POST", "/v1/shutdown", {}),
-            ("POST", "/v1/sweep", {}),
-        ):
-            status, document = await home.call(method, path, body, me)
-            assert (status, document["code"]) == (403, "forbidden"), path
-        assert (await home.ok("GET", f"/v1/runs/{child['runId']}", None, me))["depth"] == 2
-        mine = await home.ok("GET", "/v1/runs", None, me)
-        assert [row["label"] for row in mine["runs"]] == ["child"]
-        waited = await home.ok("POST", "/v1/wait", {"runIds": [other], "timeoutSeconds": 1}, me)
-        assert "belongs to another session" in waited["errors"][0]["error"]
-        assert (await home.ok("GET", f"/v1/runs/{other}/status"))["phase"] == "running"
-
-    play(tmp_path, scenario)
+    for method, path, body in (
+        ("GET", f"/v1/runs/{other}", None),
+        ("POST", f"/v1/runs/{other}/cancel", {}),
+        ("POST", f"/v1/runs/{other}/report", {"summary": "s"}),
+        ("POST", "/v1/requests", {"runId": other, "question": "?"}),
+        ("POST", "/v1/inbox/ack", {"messageIds": [f"{other}:announce"]}),
+        ("POST", "/v1/shutdown", {}),
+        ("POST", "/v1/sweep", {}),
+    ):
+        status, document = await home.call(method, path, body, me)
+        assert (status, document["code"]) == (403, "forbidden"), path
+    assert (await home.ok("GET", f"/v1/runs/{child['runId']}", None, me))["depth"] == 2
+    mine = await home.ok("GET", "/v1/runs", None, me)
+    assert [row["label"] for row in mine["runs"]] == ["child"]
+    waited = await home.ok("POST", "/v1/wait", {"runIds": [other], "timeoutSeconds": 1}, me)
+    assert "belongs to another session" in waited["errors"][0]["error"]
+    assert (await home.ok("GET", f"/v1/runs/{other}/status"))["phase"] == "running"

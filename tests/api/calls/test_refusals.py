@@ -17,46 +17,40 @@ from subagents.errors import Forbidden, SubagentsError, Unauthorized, UsageError
 
 
 @pytest.mark.requirement("refusals:bounded")
-def test_a_run_keeps_at_most_fifty_refusals_and_the_file_all(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        run_id = await working(home)
-        me = home.worker(run_id)
+async def test_a_run_keeps_at_most_fifty_refusals_and_the_file_all(home: Home) -> None:
+    run_id = await working(home)
+    me = home.worker(run_id)
 
-        def call_many() -> None:
-            calling = UnixConnection(home.services.paths.socket)
-            for _ in range(60):
-                calling.request("POST", "/v1/sweep", b"{}", me)
-                assert calling.getresponse().read()
-            calling.close()
+    def call_many() -> None:
+        calling = UnixConnection(home.services.paths.socket)
+        for _ in range(60):
+            calling.request("POST", "/v1/sweep", b"{}", me)
+            assert calling.getresponse().read()
+        calling.close()
 
-        await asyncio.to_thread(call_many)
-        assert len(await lines(home)) == 60
-        assert len(await events(home, run_id)) == REFUSALS_MAX
-        assert (await home.services.engine.queries.run(RunId(run_id))).refusals == REFUSALS_MAX
-
-    play(tmp_path, scenario)
+    await asyncio.to_thread(call_many)
+    assert len(await lines(home)) == 60
+    assert len(await events(home, run_id)) == REFUSALS_MAX
+    assert (await home.services.engine.queries.run(RunId(run_id))).refusals == REFUSALS_MAX
 
 
 @pytest.mark.requirement("refusals:no-secrets")
-def test_the_file_of_refusals_is_private_and_holds_no_token(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        run_id = (await home.spawn("quick"))["runId"]
-        await home.until_phase(run_id, "completed")
-        me = home.worker(run_id)
-        forged = {"Authorization": f"Bearer sa_r-9_1_{'x' * 43}"}
-        for headers in (me, forged):
-            assert (await home.call("GET", "/v1/runs?label=secret", None, headers))[0] == 401
-        found = await lines(home)
-        assert [line["runId"] for line in found] == [run_id, "r-9"]
-        text = json.dumps(found)
-        # sa_RUN_ATTEMPT_SECRET: the secret itself may have a "_".
-        assert me["Authorization"].split("_", 3)[3] not in text
-        assert "x" * 43 not in text
-        assert "label" not in text
-        mode = (await asyncio.to_thread(home.services.refusals.file.stat)).st_mode
-        assert stat.S_IMODE(mode) == 0o600
-
-    play(tmp_path, scenario)
+async def test_the_file_of_refusals_is_private_and_holds_no_token(home: Home) -> None:
+    run_id = (await home.spawn("quick"))["runId"]
+    await home.until_phase(run_id, "completed")
+    me = home.worker(run_id)
+    forged = {"Authorization": f"Bearer sa_r-9_1_{'x' * 43}"}
+    for headers in (me, forged):
+        assert (await home.call("GET", "/v1/runs?label=secret", None, headers))[0] == 401
+    found = await lines(home)
+    assert [line["runId"] for line in found] == [run_id, "r-9"]
+    text = json.dumps(found)
+    # sa_RUN_ATTEMPT_SECRET: the secret itself may have a "_".
+    assert me["Authorization"].split("_", 3)[3] not in text
+    assert "x" * 43 not in text
+    assert "label" not in text
+    mode = (await asyncio.to_thread(home.services.refusals.file.stat)).st_mode
+    assert stat.S_IMODE(mode) == 0o600
 
 
 @pytest.mark.requirement("refusals:bounded")
@@ -79,31 +73,25 @@ def test_a_large_file_of_refusals_is_moved_aside_once(
 
 
 @pytest.mark.requirement("refusals:never-in-the-way")
-def test_a_file_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        await asyncio.to_thread(home.services.refusals.file.mkdir)
-        run_id = await working(home)
-        status, _ = await home.call("POST", "/v1/sweep", {}, home.worker(run_id))
-        assert status == 403
-        assert len(await events(home, run_id)) == 1
-
-    play(tmp_path, scenario)
+async def test_a_file_that_cannot_be_written_stops_nothing(home: Home) -> None:
+    await asyncio.to_thread(home.services.refusals.file.mkdir)
+    run_id = await working(home)
+    status, _ = await home.call("POST", "/v1/sweep", {}, home.worker(run_id))
+    assert status == 403
+    assert len(await events(home, run_id)) == 1
 
 
 @pytest.mark.requirement("refusals:shown")
-def test_diagnostics_show_who_was_turned_away_in_the_last_day(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        assert (await home.ok("GET", "/v1/diagnostics"))["refusals"]["lastDay"] == 0
-        for number in range(7):
-            await home.call("GET", f"/v1/runs/x{number}", None, {"Authorization": "Basic x"})
-        found = (await home.ok("GET", "/v1/diagnostics"))["refusals"]
-        assert found["lastDay"] == 7
-        assert [each["call"] for each in found["newest"]] == [
-            f"GET /v1/runs/x{number}" for number in range(2, 7)
-        ]
-        assert found["file"] == str(home.services.refusals.file)
-
-    play(tmp_path, scenario)
+async def test_diagnostics_show_who_was_turned_away_in_the_last_day(home: Home) -> None:
+    assert (await home.ok("GET", "/v1/diagnostics"))["refusals"]["lastDay"] == 0
+    for number in range(7):
+        await home.call("GET", f"/v1/runs/x{number}", None, {"Authorization": "Basic x"})
+    found = (await home.ok("GET", "/v1/diagnostics"))["refusals"]
+    assert found["lastDay"] == 7
+    assert [each["call"] for each in found["newest"]] == [
+        f"GET /v1/runs/x{number}" for number in range(2, 7)
+    ]
+    assert found["file"] == str(home.services.refusals.file)
 
 
 @pytest.mark.requirement("refusals:which")

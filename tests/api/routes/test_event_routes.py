@@ -113,31 +113,30 @@ async def page(home: Home, query: str = "?after=0", **headers: str) -> Document:
 
 
 @pytest.mark.requirement("events:sse")
-def test_a_browser_is_told_of_every_event_as_it_happens_and_can_come_back(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            async with source(home) as live:
-                assert "200 OK" in live.head
-                assert "text/event-stream" in live.head.lower()
-                run_id = await ended(home)
-                whole = (await page(home))["events"]
-                blocks = await live.told(len(whole))
-                last = live.last_id
-            # A document says the phase of now, and the run was cleaned up in between.
-            assert [without_phase(block.data) for block in blocks] == [
-                without_phase(each) for each in whole
-            ]
-            assert {block.data["runId"] for block in blocks} == {run_id}
-            assert [b.event for b in blocks if b.event != "run"] == ["completion"]
-            assert last == whole[-1]["seq"]
-            # It is not there while this happens, and misses nothing.
-            other = await ended(home)
-            async with source(home, "?after=0", {"Last-Event-ID": str(last)}) as again:
-                missed = await again.told(1)
-                assert missed[0].data["runId"] == other
-                assert missed[0].data["seq"] == (last or 0) + 1
-
-    asyncio.run(scenario())
+async def test_a_browser_is_told_of_every_event_as_it_happens_and_can_come_back(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path) as home:
+        async with source(home) as live:
+            assert "200 OK" in live.head
+            assert "text/event-stream" in live.head.lower()
+            run_id = await ended(home)
+            whole = (await page(home))["events"]
+            blocks = await live.told(len(whole))
+            last = live.last_id
+        # A document says the phase of now, and the run was cleaned up in between.
+        assert [without_phase(block.data) for block in blocks] == [
+            without_phase(each) for each in whole
+        ]
+        assert {block.data["runId"] for block in blocks} == {run_id}
+        assert [b.event for b in blocks if b.event != "run"] == ["completion"]
+        assert last == whole[-1]["seq"]
+        # It is not there while this happens, and misses nothing.
+        other = await ended(home)
+        async with source(home, "?after=0", {"Last-Event-ID": str(last)}) as again:
+            missed = await again.told(1)
+            assert missed[0].data["runId"] == other
+            assert missed[0].data["seq"] == (last or 0) + 1
 
 
 def without_phase(document: Document) -> Document:
@@ -145,43 +144,36 @@ def without_phase(document: Document) -> Document:
 
 
 @pytest.mark.requirement("events:sse")
-def test_only_the_last_document_of_a_number_names_it(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            await ended(home)
-            count = len((await page(home))["events"])
-            async with source(home, "?after=0") as live:
-                blocks = await live.told(count)
-            for one, other in pairwise(blocks):
-                is_last = one.data["seq"] != other.data["seq"]
-                assert one.id == (one.data["seq"] if is_last else None)
-            assert sum(block.id is None for block in blocks) == 1
-
-    asyncio.run(scenario())
+async def test_only_the_last_document_of_a_number_names_it(tmp_path: Path) -> None:
+    async with serving(tmp_path) as home:
+        await ended(home)
+        count = len((await page(home))["events"])
+        async with source(home, "?after=0") as live:
+            blocks = await live.told(count)
+        for one, other in pairwise(blocks):
+            is_last = one.data["seq"] != other.data["seq"]
+            assert one.id == (one.data["seq"] if is_last else None)
+        assert sum(block.id is None for block in blocks) == 1
 
 
 @pytest.mark.requirement("events:heartbeat")
-def test_a_quiet_stream_is_kept_alive_and_says_where_it_is(
+async def test_a_quiet_stream_is_kept_alive_and_says_where_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert events.HEARTBEAT_S == 15.0
     monkeypatch.setattr(events, "HEARTBEAT_S", 0.05)
-
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            run_id = await ended(home)
-            async with source(home, f"?run={run_id}") as live:
-                await ended(home)
-                newest = (await page(home, ""))["seq"]
-                async with asyncio.timeout(DEADLINE_S):
-                    async for block in live.blocks():
-                        assert block.data is None
-                        if live.last_id == newest:
-                            break
-            # What was passed over need not be read again.
-            assert ": still here" in live.comments
-
-    asyncio.run(scenario())
+    async with serving(tmp_path) as home:
+        run_id = await ended(home)
+        async with source(home, f"?run={run_id}") as live:
+            await ended(home)
+            newest = (await page(home, ""))["seq"]
+            async with asyncio.timeout(DEADLINE_S):
+                async for block in live.blocks():
+                    assert block.data is None
+                    if live.last_id == newest:
+                        break
+        # What was passed over need not be read again.
+        assert ": still here" in live.comments
 
 
 @pytest.mark.requirement("events:stop")
@@ -203,15 +195,12 @@ def test_streams_end_when_the_daemon_stops_and_do_not_hold_it_up(tmp_path: Path)
 
 
 @pytest.mark.requirement("events:client-gone")
-def test_nobody_waits_on_for_a_client_that_went_away(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            waiting = home.services.engine.feed._waiting
-            async with source(home):
-                await until(lambda: len(waiting) == 1)
-            await until(lambda: not waiting)
-
-    asyncio.run(scenario())
+async def test_nobody_waits_on_for_a_client_that_went_away(tmp_path: Path) -> None:
+    async with serving(tmp_path) as home:
+        waiting = home.services.engine.feed._waiting
+        async with source(home):
+            await until(lambda: len(waiting) == 1)
+        await until(lambda: not waiting)
 
 
 @pytest.mark.requirement("events:filters")
@@ -254,20 +243,17 @@ def test_filters_leave_only_what_was_asked_for(tmp_path: Path) -> None:
         ("?run=nobody", 'no run "nobody"'),
     ],
 )
-def test_what_cannot_be_followed_is_refused_by_name(
+async def test_what_cannot_be_followed_is_refused_by_name(
     tmp_path: Path, query: str, message: str
 ) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            status, document = await home.call("GET", f"/v1/events{query}", headers=JSON)
-            assert status in {404, 422}
-            with pytest.raises(AssertionError, match=message):
-                raise AssertionError(document["message"])
-            bad = {**JSON, "Last-Event-ID": "1e3"}
-            status, document = await home.call("GET", "/v1/events", headers=bad)
-            assert (status, document["message"][:13]) == (422, "Last-Event-ID")
-
-    asyncio.run(scenario())
+    async with serving(tmp_path) as home:
+        status, document = await home.call("GET", f"/v1/events{query}", headers=JSON)
+        assert status in {404, 422}
+        with pytest.raises(AssertionError, match=message):
+            raise AssertionError(document["message"])
+        bad = {**JSON, "Last-Event-ID": "1e3"}
+        status, document = await home.call("GET", "/v1/events", headers=bad)
+        assert (status, document["message"][:13]) == (422, "Last-Event-ID")
 
 
 @pytest.mark.requirement("events:visible")
@@ -297,63 +283,56 @@ def test_an_agent_hears_of_its_own_tree_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("events:pages")
-def test_a_long_poll_answers_with_the_first_news_and_says_where_to_go_on(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            empty = await page(home, "")
-            assert empty == {"events": [], "seq": 0, "reset": False}
-            polling = asyncio.create_task(page(home, "?after=0&wait=30"))
-            await until(lambda: len(home.services.engine.feed._waiting) == 1)
-            run_id = await ended(home)
-            first = await polling
-            assert first["events"][0]["type"] == "Spawned"
-            seen = first["events"]
-            while rest := (await page(home, f"?after={seen[-1]['seq']}"))["events"]:
-                seen += rest
-            assert [each["seq"] for each in seen if "event" not in each] == list(
-                range(1, seen[-1]["seq"] + 1)
-            )
-            assert {each["runId"] for each in seen} == {run_id}
-
-    asyncio.run(scenario())
+async def test_a_long_poll_answers_with_the_first_news_and_says_where_to_go_on(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path) as home:
+        empty = await page(home, "")
+        assert empty == {"events": [], "seq": 0, "reset": False}
+        polling = asyncio.create_task(page(home, "?after=0&wait=30"))
+        await until(lambda: len(home.services.engine.feed._waiting) == 1)
+        run_id = await ended(home)
+        first = await polling
+        assert first["events"][0]["type"] == "Spawned"
+        seen = first["events"]
+        while rest := (await page(home, f"?after={seen[-1]['seq']}"))["events"]:
+            seen += rest
+        assert [each["seq"] for each in seen if "event" not in each] == list(
+            range(1, seen[-1]["seq"] + 1)
+        )
+        assert {each["runId"] for each in seen} == {run_id}
 
 
 @pytest.mark.requirement("events:reset")
-def test_a_number_of_another_database_is_answered_with_a_reset(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            await ended(home)
-            newest = (await page(home, ""))["seq"]
-            found = await page(home, "?after=999999")
-            assert found == {"events": [], "seq": newest, "reset": True}
-            async with source(home, "", {"Last-Event-ID": "999999"}) as live:
-                (block,) = await live.told(1)
-                assert (block.event, block.data) == ("reset", {"type": "reset", "seq": newest})
-                assert live.last_id == newest
-
-    asyncio.run(scenario())
+async def test_a_number_of_another_database_is_answered_with_a_reset(tmp_path: Path) -> None:
+    async with serving(tmp_path) as home:
+        await ended(home)
+        newest = (await page(home, ""))["seq"]
+        found = await page(home, "?after=999999")
+        assert found == {"events": [], "seq": newest, "reset": True}
+        async with source(home, "", {"Last-Event-ID": "999999"}) as live:
+            (block,) = await live.told(1)
+            assert (block.event, block.data) == ("reset", {"type": "reset", "seq": newest})
+            assert live.last_id == newest
 
 
 @pytest.mark.requirement("events:rows")
-def test_with_rows_each_change_comes_as_the_row_that_lists_show(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            run_id = await ended(home)
-            found = await page(home, "?after=0&rows=1&types=completion")
-            listed = (await home.ok("GET", "/v1/runs"))["runs"]
-            assert [each["type"] for each in found["events"]] == ["event", "row"]
-            row = found["events"][1]["row"]
-            assert [row] == listed
-            async with source(home, "?after=0&rows=1&level=alerts") as live:
-                blocks = await live.told(2)
-                other = await ended(home)
-                more = await live.told(2)
-            assert [block.event for block in blocks] == ["completion", "row"]
-            assert [block.id for block in blocks] == [None, None], "only behind the rows"
-            assert {block.data["runId"] for block in more} == {other}
-            assert run_id != other
-
-    asyncio.run(scenario())
+async def test_with_rows_each_change_comes_as_the_row_that_lists_show(tmp_path: Path) -> None:
+    async with serving(tmp_path) as home:
+        run_id = await ended(home)
+        found = await page(home, "?after=0&rows=1&types=completion")
+        listed = (await home.ok("GET", "/v1/runs"))["runs"]
+        assert [each["type"] for each in found["events"]] == ["event", "row"]
+        row = found["events"][1]["row"]
+        assert [row] == listed
+        async with source(home, "?after=0&rows=1&level=alerts") as live:
+            blocks = await live.told(2)
+            other = await ended(home)
+            more = await live.told(2)
+        assert [block.event for block in blocks] == ["completion", "row"]
+        assert [block.id for block in blocks] == [None, None], "only behind the rows"
+        assert {block.data["runId"] for block in more} == {other}
+        assert run_id != other
 
 
 def a_document(number: int, name: str = "run") -> FeedDocument:
@@ -389,65 +368,59 @@ async def raised(home: Home, run_id: str, kind: AlertKind, number: int) -> None:
 
 
 @pytest.mark.requirement("http:alerts")
-def test_past_alerts_say_whether_they_were_sent_held_back_or_switched_off_and_read(
+async def test_past_alerts_say_whether_they_were_sent_held_back_or_switched_off_and_read(
     tmp_path: Path,
 ) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path, config=RAISES) as home:
-            run, other = [(await home.spawn("hang"))["runId"] for _ in range(2)]
-            for each in (run, other):
-                await home.until_phase(each, "running")
-            kinds = [AlertKind.TASK_MILESTONE] * 6 + [AlertKind.GIT_COMMIT, AlertKind.STUCK]
-            for number, kind in enumerate(kinds):
-                await raised(home, run, kind, number)
-            await raised(home, other, AlertKind.STUCK, 9)
-            first = await home.ok("GET", "/v1/alerts")
-            assert [each["text"] for each in first["alerts"]] == [
-                "stuck 9",
-                "stuck 7",
-                "git_commit 6",
-                *(f"task_milestone {n}" for n in (5, 4, 3, 2, 1, 0)),
-            ]
-            assert first["nextCursor"] is None
-            fates = {each["text"]: each["fate"] for each in first["alerts"]}
-            assert (fates["stuck 7"], fates["git_commit 6"]) == ("sent", "off")
-            assert (fates["task_milestone 0"], fates["task_milestone 5"]) == ("sent", "held")
-            newest = first["alerts"][1]
-            assert (newest["readAt"], newest["toldAt"] is None) == (None, False)
-            assert newest["event"]["event"] == newest["kind"] == "stuck"
-            assert "130 tokens" in first["alerts"][3]["why"]
+    async with serving(tmp_path, config=RAISES) as home:
+        run, other = [(await home.spawn("hang"))["runId"] for _ in range(2)]
+        for each in (run, other):
+            await home.until_phase(each, "running")
+        kinds = [AlertKind.TASK_MILESTONE] * 6 + [AlertKind.GIT_COMMIT, AlertKind.STUCK]
+        for number, kind in enumerate(kinds):
+            await raised(home, run, kind, number)
+        await raised(home, other, AlertKind.STUCK, 9)
+        first = await home.ok("GET", "/v1/alerts")
+        assert [each["text"] for each in first["alerts"]] == [
+            "stuck 9",
+            "stuck 7",
+            "git_commit 6",
+            *(f"task_milestone {n}" for n in (5, 4, 3, 2, 1, 0)),
+        ]
+        assert first["nextCursor"] is None
+        fates = {each["text"]: each["fate"] for each in first["alerts"]}
+        assert (fates["stuck 7"], fates["git_commit 6"]) == ("sent", "off")
+        assert (fates["task_milestone 0"], fates["task_milestone 5"]) == ("sent", "held")
+        newest = first["alerts"][1]
+        assert (newest["readAt"], newest["toldAt"] is None) == (None, False)
+        assert newest["event"]["event"] == newest["kind"] == "stuck"
+        assert "130 tokens" in first["alerts"][3]["why"]
 
-            read = [each["messageId"] for each in first["alerts"] if each["messageId"]]
-            await home.ok("POST", "/v1/inbox/ack", {"messageIds": read})
-            again = await home.ok("GET", f"/v1/alerts?run={run}&kind=stuck,git_commit")
-            assert [each["text"] for each in again["alerts"]] == ["stuck 7", "git_commit 6"]
-            assert again["alerts"][0]["readAt"] is not None
+        read = [each["messageId"] for each in first["alerts"] if each["messageId"]]
+        await home.ok("POST", "/v1/inbox/ack", {"messageIds": read})
+        again = await home.ok("GET", f"/v1/alerts?run={run}&kind=stuck,git_commit")
+        assert [each["text"] for each in again["alerts"]] == ["stuck 7", "git_commit 6"]
+        assert again["alerts"][0]["readAt"] is not None
 
-            seen: list[str] = []
-            cursor: str | None = ""
-            while cursor is not None:
-                query = f"?limit=2&cursor={cursor}" if cursor else "?limit=2"
-                found = await home.ok("GET", f"/v1/alerts{query}")
-                seen += [each["text"] for each in found["alerts"]]
-                cursor = found["nextCursor"]
-            assert seen == [each["text"] for each in first["alerts"]]
+        seen: list[str] = []
+        cursor: str | None = ""
+        while cursor is not None:
+            query = f"?limit=2&cursor={cursor}" if cursor else "?limit=2"
+            found = await home.ok("GET", f"/v1/alerts{query}")
+            seen += [each["text"] for each in found["alerts"]]
+            cursor = found["nextCursor"]
+        assert seen == [each["text"] for each in first["alerts"]]
 
-            theirs = await home.ok("GET", "/v1/alerts", headers=AGENT)
-            assert theirs["alerts"] == []
-            for query in ("?kind=loud", "?cursor=x", "?limit=0"):
-                status, refused = await home.call("GET", f"/v1/alerts{query}")
-                assert (status, refused["details"]["field"]) == (422, query[1:].partition("=")[0])
-
-    asyncio.run(scenario())
+        theirs = await home.ok("GET", "/v1/alerts", headers=AGENT)
+        assert theirs["alerts"] == []
+        for query in ("?kind=loud", "?cursor=x", "?limit=0"):
+            status, refused = await home.call("GET", f"/v1/alerts{query}")
+            assert (status, refused["details"]["field"]) == (422, query[1:].partition("=")[0])
 
 
 @pytest.mark.requirement("http:alerts")
-def test_an_alert_behind_the_end_of_its_run_is_late(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            run = await ended(home)
-            await raised(home, run, AlertKind.BUILD_RESULT, 1)
-            (late,) = (await home.ok("GET", "/v1/alerts"))["alerts"]
-            assert (late["fate"], late["why"]) == ("late", "not sent: its run had ended")
-
-    asyncio.run(scenario())
+async def test_an_alert_behind_the_end_of_its_run_is_late(tmp_path: Path) -> None:
+    async with serving(tmp_path) as home:
+        run = await ended(home)
+        await raised(home, run, AlertKind.BUILD_RESULT, 1)
+        (late,) = (await home.ok("GET", "/v1/alerts"))["alerts"]
+        assert (late["fate"], late["why"]) == ("late", "not sent: its run had ended")

@@ -419,28 +419,25 @@ def test_a_runtime_without_turns_says_that_it_cannot_interrupt(tmp_path: Path) -
 
 
 @pytest.mark.requirement("sessions:tool")
-def test_by_tool_an_ended_child_takes_a_followup_and_a_live_one_an_interrupt(
-    tmp_path: Path,
+async def test_by_tool_an_ended_child_takes_a_followup_and_a_live_one_an_interrupt(
+    desk: ToolCaller,
 ) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        over = await desk.spawn("quick", label="over")
-        await desk.until_phase(over, "completed")
-        arguments = {"label": "over", "message": "and now?", "mode": "followup"}
-        sent = await desk.ok("sessions_send", **arguments)
-        waited = await desk.ok("sessions_wait", runIds=[sent["runId"]], timeoutSeconds=15)
-        live = await desk.worker("hang", label="live")
-        stopped = await desk.call("subagents", action="interrupt", target="live", message="enough")
-        gone = await desk.ok("sessions_wait", runIds=["live"], timeoutSeconds=15)
+    over = await desk.spawn("quick", label="over")
+    await desk.until_phase(over, "completed")
+    arguments = {"label": "over", "message": "and now?", "mode": "followup"}
+    sent = await desk.ok("sessions_send", **arguments)
+    waited = await desk.ok("sessions_wait", runIds=[sent["runId"]], timeoutSeconds=15)
+    live = await desk.worker("hang", label="live")
+    stopped = await desk.call("subagents", action="interrupt", target="live", message="enough")
+    gone = await desk.ok("sessions_wait", runIds=["live"], timeoutSeconds=15)
 
-        assert (sent["status"], sent["continues"]) == ("accepted", over)
-        assert sent["runId"] != over
-        assert waited["completed"][0]["result"].strip().endswith("and now?")
-        assert stopped.structured["status"] == "interrupting"
-        assert "sessions_send mode=followup" in stopped.text
-        assert gone["completed"][0]["outcome"]["reason"] == "interrupted"
-        assert live.run_id
-
-    play(tmp_path, scenario)
+    assert (sent["status"], sent["continues"]) == ("accepted", over)
+    assert sent["runId"] != over
+    assert waited["completed"][0]["result"].strip().endswith("and now?")
+    assert stopped.structured["status"] == "interrupting"
+    assert "sessions_send mode=followup" in stopped.text
+    assert gone["completed"][0]["outcome"]["reason"] == "interrupted"
+    assert live.run_id
 
 
 @pytest.mark.requirement("sessions:tool")

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
-from tests.api.home_daemon import Home, play
+from tests.api.home_daemon import Home
 
 from subagents.api.calls.services import Services
 from subagents.api.server.app import CurrentAnswers
@@ -15,7 +15,9 @@ from subagents.errors import StoreUnavailable
 
 
 @pytest.mark.requirement("http:errors:one-document")
-def test_every_refusal_is_one_problem_document_with_its_status(tmp_path: Path) -> None:
+async def test_every_refusal_is_one_problem_document_with_its_status(
+    home: Home, tmp_path: Path
+) -> None:
     spawn = {"spec": {"task": "x", "agentId": "quick"}, "cwd": str(tmp_path)}
     cases: list[tuple[str, str, object, int, str, str]] = [
         ("GET", "/nope", None, 404, "not_found", "no such path: /nope"),
@@ -35,46 +37,37 @@ def test_every_refusal_is_one_problem_document_with_its_status(tmp_path: Path) -
         ("GET", "/v1/requests/r-nope:q1", None, 404, "not_found", "does not exist"),
         ("GET", "/v1/agents?cwd=a", None, 422, "invalid", "absolute"),
     ]
-
-    async def scenario(home: Home) -> None:
-        for method, path, body, status, code, message in cases:
-            found, document = await home.call(method, path, body)
-            assert (found, document["code"]) == (status, code), (path, document)
-            assert message in document["message"]
-            assert set(document) >= {"code", "message", "details", "retryable", "hint", "status"}
-        status, document = await home.call(
-            "GET", "/v1/runs", None, {"X-Subagents-Session": "nobody"}
-        )
-        assert (status, document["code"]) == (422, "invalid")
-        assert (await home.ok("POST", "/v1/runs", spawn))["status"] == "accepted"
-
-    play(tmp_path, scenario)
+    for method, path, body, status, code, message in cases:
+        found, document = await home.call(method, path, body)
+        assert (found, document["code"]) == (status, code), (path, document)
+        assert message in document["message"]
+        assert set(document) >= {"code", "message", "details", "retryable", "hint", "status"}
+    status, document = await home.call("GET", "/v1/runs", None, {"X-Subagents-Session": "nobody"})
+    assert (status, document["code"]) == (422, "invalid")
+    assert (await home.ok("POST", "/v1/runs", spawn))["status"] == "accepted"
 
 
 @pytest.mark.requirement("ownership:lapse")
-def test_nothing_is_answered_from_memory_while_the_runs_may_be_anothers(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        run_id = (await home.spawn())["runId"]
-        await home.until_phase(run_id, "completed")
-        home.services.engine.may_be_over = True  # as on a store that lends the right
-        ownership = home.services.engine.ownership
-        ownership.given(0.0, asked_ms=0)
+async def test_nothing_is_answered_from_memory_while_the_runs_may_be_anothers(home: Home) -> None:
+    run_id = (await home.spawn())["runId"]
+    await home.until_phase(run_id, "completed")
+    home.services.engine.may_be_over = True  # as on a store that lends the right
+    ownership = home.services.engine.ownership
+    ownership.given(0.0, asked_ms=0)
 
-        for path in ("/v1/runs", f"/v1/runs/{run_id}", "/v1/inbox", "/v1/runs/nothing"):
-            status, document = await home.call("GET", path)
-            assert (status, document["code"]) == (503, "store_unavailable"), path
-            assert document["retryable"]
-        again = {"runIds": [run_id], "timeoutSeconds": 0}
-        assert (await home.call("POST", "/v1/wait", again))[0] == 503
-        assert (await home.call("GET", "/healthz"))[0] == 200
-        version = await home.ok("GET", "/version")
-        assert "whether its runs are still ours" in version["degraded"]
+    for path in ("/v1/runs", f"/v1/runs/{run_id}", "/v1/inbox", "/v1/runs/nothing"):
+        status, document = await home.call("GET", path)
+        assert (status, document["code"]) == (503, "store_unavailable"), path
+        assert document["retryable"]
+    again = {"runIds": [run_id], "timeoutSeconds": 0}
+    assert (await home.call("POST", "/v1/wait", again))[0] == 503
+    assert (await home.call("GET", "/healthz"))[0] == 200
+    version = await home.ok("GET", "/version")
+    assert "whether its runs are still ours" in version["degraded"]
 
-        ownership.given(None, asked_ms=0)
-        assert (await home.ok("GET", f"/v1/runs/{run_id}"))["runId"] == run_id
-        assert (await home.call("GET", "/readyz"))[0] == 200
-
-    play(tmp_path, scenario)
+    ownership.given(None, asked_ms=0)
+    assert (await home.ok("GET", f"/v1/runs/{run_id}"))["runId"] == run_id
+    assert (await home.call("GET", "/readyz"))[0] == 200
 
 
 @pytest.mark.requirement("ownership:answers")

@@ -54,22 +54,19 @@ def start(home: Path) -> "subprocess.Popen[bytes]":
 
 
 @pytest.mark.requirement("daemon:one-per-home")
-def test_a_second_daemon_refuses_names_the_first_and_leaves_its_log_alone(
+async def test_a_second_daemon_refuses_names_the_first_and_leaves_its_log_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            other = build(tmp_path)
-            monkeypatch.setattr(daemon, "LOG_BYTES_MAX", 0)
-            with pytest.raises(AlreadyRunning) as caught:
-                await run_daemon(other, paths=other.paths, log_path=other.paths.log_file)
-            assert f"pid {os.getpid()}" in caught.value.message
-            assert str(other.paths.socket) in caught.value.message
-            assert caught.value.exit_code == 1
-            assert "starts, pid" in other.paths.log_file.read_text()
-            assert await home.ok("GET", "/healthz") == {"status": "ok"}
-
-    asyncio.run(scenario())
+    async with serving(tmp_path) as home:
+        other = build(tmp_path)
+        monkeypatch.setattr(daemon, "LOG_BYTES_MAX", 0)
+        with pytest.raises(AlreadyRunning) as caught:
+            await run_daemon(other, paths=other.paths, log_path=other.paths.log_file)
+        assert f"pid {os.getpid()}" in caught.value.message
+        assert str(other.paths.socket) in caught.value.message
+        assert caught.value.exit_code == 1
+        assert "starts, pid" in other.paths.log_file.read_text()
+        assert await home.ok("GET", "/healthz") == {"status": "ok"}
 
 
 LEFT: dict[str, bytes] = {
@@ -87,20 +84,16 @@ LEFT: dict[str, bytes] = {
 
 @pytest.mark.requirement("daemon:one-per-home")
 @pytest.mark.parametrize("name", LEFT)
-def test_a_look_at_the_lock_keeps_no_daemon_from_starting(name: str, tmp_path: Path) -> None:
+async def test_a_look_at_the_lock_keeps_no_daemon_from_starting(name: str, tmp_path: Path) -> None:
     paths = build(tmp_path).paths
     paths.ensure()
     paths.lock_file.write_bytes(LEFT[name])
-
-    async def scenario() -> None:
-        with paths.lock_file.open("rb") as look:
-            fcntl.flock(look, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            asyncio.get_running_loop().call_later(0.05, fcntl.flock, look, fcntl.LOCK_UN)
-            async with daemon.hold_lock(paths):
-                assert daemon_record.read(paths.lock_file) == daemon_record.own()
-        assert daemon_record.read(paths.lock_file) == daemon_record.own(has_ended=True)
-
-    asyncio.run(scenario())
+    with paths.lock_file.open("rb") as look:
+        fcntl.flock(look, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        asyncio.get_running_loop().call_later(0.05, fcntl.flock, look, fcntl.LOCK_UN)
+        async with daemon.hold_lock(paths):
+            assert daemon_record.read(paths.lock_file) == daemon_record.own()
+    assert daemon_record.read(paths.lock_file) == daemon_record.own(has_ended=True)
 
 
 @pytest.mark.requirement("daemon:one-per-home")
@@ -131,17 +124,15 @@ def test_whoever_holds_the_lock_is_not_given_the_name_of_one_that_is_gone(
 
 
 @pytest.mark.requirement("daemon:socket:former")
-def test_a_daemon_takes_the_place_of_a_link_to_one_of_a_version_before(tmp_path: Path) -> None:
+async def test_a_daemon_takes_the_place_of_a_link_to_one_of_a_version_before(
+    tmp_path: Path,
+) -> None:
     path = build(tmp_path).paths.socket
     path.parent.mkdir(parents=True, exist_ok=True)
     path.symlink_to(tmp_path / "gone")
-
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            assert stat.S_ISSOCK(path.lstat().st_mode)
-            assert await home.ok("GET", "/healthz") == {"status": "ok"}
-
-    asyncio.run(scenario())
+    async with serving(tmp_path) as home:
+        assert stat.S_ISSOCK(path.lstat().st_mode)
+        assert await home.ok("GET", "/healthz") == {"status": "ok"}
 
 
 @pytest.mark.requirement("daemon:socket:modes")
@@ -157,17 +148,13 @@ def test_the_socket_is_for_its_owner_alone_and_gone_after_the_stop(tmp_path: Pat
 
 
 @pytest.mark.requirement("daemon:socket:stale")
-def test_a_socket_left_by_a_killed_daemon_is_replaced(tmp_path: Path) -> None:
+async def test_a_socket_left_by_a_killed_daemon_is_replaced(tmp_path: Path) -> None:
     process = start(tmp_path)
     process.kill()
     process.wait(DEADLINE_S)
     assert build(tmp_path).paths.socket.exists()
-
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            assert await home.ok("GET", "/healthz") == {"status": "ok"}
-
-    asyncio.run(scenario())
+    async with serving(tmp_path) as home:
+        assert await home.ok("GET", "/healthz") == {"status": "ok"}
 
 
 @pytest.mark.requirement("daemon:socket:in-the-way")
@@ -187,28 +174,25 @@ def test_what_answers_or_is_no_socket_is_never_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("recovery:fenced")
-def test_a_daemon_whose_store_another_process_took_over_ends_and_says_why(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        home = Home(build(tmp_path))
-        paths, ready = home.services.paths, asyncio.Event()
-        running = asyncio.ensure_future(
-            serve_until_stopped(home.services, paths=paths, ready=ready)
-        )
-        await ready.wait()
-        paths.database.with_name(f"{paths.database.name}.lock").unlink()
-        other = SqliteStore(paths.database)
-        epoch = other.open("another")
-        try:
-            spec = {"task": "work", "agentId": "quick"}
-            status, document = await home.call("POST", "/v1/runs", {"spec": spec, "cwd": home.cwd})
-            assert (status, document["code"]) == (503, "fenced")
-            with pytest.raises(Fenced, match=f"epoch {epoch - 1} is over"):
-                await running
-            assert not paths.socket.exists()
-        finally:
-            other.close()
-
-    asyncio.run(scenario())
+async def test_a_daemon_whose_store_another_process_took_over_ends_and_says_why(
+    tmp_path: Path,
+) -> None:
+    home = Home(build(tmp_path))
+    paths, ready = home.services.paths, asyncio.Event()
+    running = asyncio.ensure_future(serve_until_stopped(home.services, paths=paths, ready=ready))
+    await ready.wait()
+    paths.database.with_name(f"{paths.database.name}.lock").unlink()
+    other = SqliteStore(paths.database)
+    epoch = other.open("another")
+    try:
+        spec = {"task": "work", "agentId": "quick"}
+        status, document = await home.call("POST", "/v1/runs", {"spec": spec, "cwd": home.cwd})
+        assert (status, document["code"]) == (503, "fenced")
+        with pytest.raises(Fenced, match=f"epoch {epoch - 1} is over"):
+            await running
+        assert not paths.socket.exists()
+    finally:
+        other.close()
 
 
 @pytest.mark.requirement("daemon:stop:signals")
@@ -252,19 +236,16 @@ def test_a_signal_stops_the_daemon_cleanly_and_leaves_workers_running(
 
 
 @pytest.mark.requirement("daemon:stop:call")
-def test_shutdown_ends_long_polls_with_a_retryable_error(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            run_id = (await home.spawn("hang"))["runId"]
-            body = {"runIds": [run_id], "timeoutSeconds": 600}
-            waiting = asyncio.create_task(home.call("POST", "/v1/wait", body))
-            await until(lambda: run_id in home.services.engine.mailbox._wakeups)
-            async with asyncio.timeout(DEADLINE_S):
-                assert (await home.ok("POST", "/v1/shutdown"))["status"] == "stopping"
-                status, document = await waiting
-            assert (status, document["code"], document["retryable"]) == (503, "unavailable", True)
-
-    asyncio.run(scenario())
+async def test_shutdown_ends_long_polls_with_a_retryable_error(tmp_path: Path) -> None:
+    async with serving(tmp_path) as home:
+        run_id = (await home.spawn("hang"))["runId"]
+        body = {"runIds": [run_id], "timeoutSeconds": 600}
+        waiting = asyncio.create_task(home.call("POST", "/v1/wait", body))
+        await until(lambda: run_id in home.services.engine.mailbox._wakeups)
+        async with asyncio.timeout(DEADLINE_S):
+            assert (await home.ok("POST", "/v1/shutdown"))["status"] == "stopping"
+            status, document = await waiting
+        assert (status, document["code"], document["retryable"]) == (503, "unavailable", True)
 
 
 @pytest.mark.requirement("daemon:stop:at-once")
@@ -376,42 +357,36 @@ def test_a_connection_accepted_at_the_moment_of_a_stop_is_closed(
 
 
 @pytest.mark.requirement("daemon:embedded")
-def test_inside_another_program_signals_and_logs_stay_that_programs_own(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        services = build(tmp_path)
-        ready = asyncio.Event()
-        before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
-        serving = asyncio.create_task(
-            serve_until_stopped(services, paths=services.paths, ready=ready)
-        )
-        async with asyncio.timeout(DEADLINE_S):
-            await ready.wait()
-            assert await Home(services).ok("GET", "/healthz") == {"status": "ok"}
-            after = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
-            services.stopping.set()
-            await serving
-        assert after == before
-        assert not services.paths.log_file.exists()
-
-    asyncio.run(scenario())
+async def test_inside_another_program_signals_and_logs_stay_that_programs_own(
+    tmp_path: Path,
+) -> None:
+    services = build(tmp_path)
+    ready = asyncio.Event()
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    serving = asyncio.create_task(serve_until_stopped(services, paths=services.paths, ready=ready))
+    async with asyncio.timeout(DEADLINE_S):
+        await ready.wait()
+        assert await Home(services).ok("GET", "/healthz") == {"status": "ok"}
+        after = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+        services.stopping.set()
+        await serving
+    assert after == before
+    assert not services.paths.log_file.exists()
 
 
 @pytest.mark.requirement("daemon:peer:same-user")
-def test_a_connection_of_another_user_is_cut_off(
+async def test_a_connection_of_another_user_is_cut_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            monkeypatch.setattr(daemon, "peer_uid", lambda _connection: os.getuid() + 1)
-            with pytest.raises(OSError):  # noqa: PT011 - reset or broken pipe, by chance
-                await home.call("GET", "/healthz")
-            monkeypatch.undo()
-            assert await home.ok("GET", "/healthz") == {"status": "ok"}
-        assert f"refused a connection of user {os.getuid() + 1}" in (
-            home.services.paths.log_file.read_text()
-        )
-
-    asyncio.run(scenario())
+    async with serving(tmp_path) as home:
+        monkeypatch.setattr(daemon, "peer_uid", lambda _connection: os.getuid() + 1)
+        with pytest.raises(OSError):  # noqa: PT011 - reset or broken pipe, by chance
+            await home.call("GET", "/healthz")
+        monkeypatch.undo()
+        assert await home.ok("GET", "/healthz") == {"status": "ok"}
+    assert f"refused a connection of user {os.getuid() + 1}" in (
+        home.services.paths.log_file.read_text()
+    )
 
 
 @pytest.mark.requirement("daemon:peer:same-user")
@@ -481,46 +456,38 @@ def test_a_daemon_with_nothing_to_do_sleeps(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("daemon:socket-again")
-def test_a_socket_file_that_was_removed_is_there_again_and_calls_under_way_go_on(
+async def test_a_socket_file_that_was_removed_is_there_again_and_calls_under_way_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(unix_sockets, "LOOK_S", 0.01)
-
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            paths = build(tmp_path).paths
-            for _ in range(3):
-                before = paths.socket.stat().st_ino
-                shutil.rmtree(paths.socket.parent)
-                await until(paths.socket.exists)
-                assert before != paths.socket.stat().st_ino
-                assert stat.S_IMODE(paths.socket.stat().st_mode) == 0o600
-                assert await home.ok("GET", "/healthz") == {"status": "ok"}
-                with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-                    probe.connect(str(paths.socket))
-        assert not paths.socket.exists()
-
-    asyncio.run(scenario())
+    async with serving(tmp_path) as home:
+        paths = build(tmp_path).paths
+        for _ in range(3):
+            before = paths.socket.stat().st_ino
+            shutil.rmtree(paths.socket.parent)
+            await until(paths.socket.exists)
+            assert before != paths.socket.stat().st_ino
+            assert stat.S_IMODE(paths.socket.stat().st_mode) == 0o600
+            assert await home.ok("GET", "/healthz") == {"status": "ok"}
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+                probe.connect(str(paths.socket))
+    assert not paths.socket.exists()
 
 
 @pytest.mark.requirement("daemon:socket-again")
-def test_what_answers_in_place_of_the_socket_is_left_alone_until_it_is_gone(
+async def test_what_answers_in_place_of_the_socket_is_left_alone_until_it_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(unix_sockets, "LOOK_S", 0.01)
-
-    async def scenario() -> None:
-        async with serving(tmp_path):
-            path = build(tmp_path).paths.socket
-            path.unlink()
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
-                other.bind(str(path))
-                other.listen()
-                own = path.stat().st_ino
-                await until(lambda: "cannot be made again" in caplog.text)
-                assert path.stat().st_ino == own
-            await until(lambda: "it is there again" in caplog.text)
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-                probe.connect(str(path))
-
-    asyncio.run(scenario())
+    async with serving(tmp_path):
+        path = build(tmp_path).paths.socket
+        path.unlink()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+            other.bind(str(path))
+            other.listen()
+            own = path.stat().st_ino
+            await until(lambda: "cannot be made again" in caplog.text)
+            assert path.stat().st_ino == own
+        await until(lambda: "it is there again" in caplog.text)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.connect(str(path))

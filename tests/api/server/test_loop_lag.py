@@ -1,6 +1,5 @@
 """How late the loop is: looked at while there is work, and never to find out that there is none."""
 
-import asyncio
 import threading
 from pathlib import Path
 
@@ -23,39 +22,29 @@ async def call(lag: LoopLag) -> None:
 
 
 @pytest.mark.requirement("metrics:loop-lag")
-def test_a_loop_that_was_held_up_shows() -> None:
-    async def scenario() -> None:
-        seconds = Histogram(LAGS_S)
-        await call(LoopLag(app, seconds))
-        threading.Event().wait(loop_lag.LOOK_S + 0.2)  # holding the loop up is what is tested
-        await until(lambda: seconds.sum > 0.15)
-
-    asyncio.run(scenario())
+async def test_a_loop_that_was_held_up_shows() -> None:
+    seconds = Histogram(LAGS_S)
+    await call(LoopLag(app, seconds))
+    threading.Event().wait(loop_lag.LOOK_S + 0.2)  # holding the loop up is what is tested
+    await until(lambda: seconds.sum > 0.15)
 
 
 @pytest.mark.requirement("metrics:loop-lag")
-def test_calls_of_a_daemon_have_its_loop_looked_at(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            before = sum(home.services.loop_lag_s.counts)
-            await home.ok("GET", "/healthz")
-            await until(lambda: sum(home.services.loop_lag_s.counts) > before)
-
-    asyncio.run(scenario())
+async def test_calls_of_a_daemon_have_its_loop_looked_at(tmp_path: Path) -> None:
+    async with serving(tmp_path) as home:
+        before = sum(home.services.loop_lag_s.counts)
+        await home.ok("GET", "/healthz")
+        await until(lambda: sum(home.services.loop_lag_s.counts) > before)
 
 
 @pytest.mark.requirement("daemon:idle", "metrics:loop-lag")
-def test_many_calls_have_the_loop_looked_at_once_and_then_it_is_left_alone(
+async def test_many_calls_have_the_loop_looked_at_once_and_then_it_is_left_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(loop_lag, "LOOK_S", 0.001)
-
-    async def scenario() -> None:
-        seconds = Histogram(LAGS_S)
-        lag = LoopLag(app, seconds)
-        for _ in range(3):
-            await call(lag)
-        await until(lambda: sum(seconds.counts) == 1)
-        assert lag._look is None
-
-    asyncio.run(scenario())
+    seconds = Histogram(LAGS_S)
+    lag = LoopLag(app, seconds)
+    for _ in range(3):
+        await call(lag)
+    await until(lambda: sum(seconds.counts) == 1)
+    assert lag._look is None

@@ -56,23 +56,20 @@ def test_the_document_is_valid_openapi_and_every_schema_in_it_compiles() -> None
 
 
 @pytest.mark.requirement("openapi:every-route")
-def test_every_route_of_the_application_is_described_and_no_other(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            app = http.create_app(home.services)
-            routes = [each for each in app.routes if isinstance(each, Route)]
-            there = {
-                (method, route.path)
-                for route in routes
-                if route.path not in openapi.unlisted()
-                for method in (route.methods or set()) - {"HEAD"}
-            }
-            given = await home.ok("GET", "/openapi.json")
-            assert {(method, path) for method, path, _ in operations(given)} == there
-            assert set(openapi.operations()) == there
-            assert given == json.loads(json.dumps(described()))
-
-    asyncio.run(scenario())
+async def test_every_route_of_the_application_is_described_and_no_other(tmp_path: Path) -> None:
+    async with serving(tmp_path) as home:
+        app = http.create_app(home.services)
+        routes = [each for each in app.routes if isinstance(each, Route)]
+        there = {
+            (method, route.path)
+            for route in routes
+            if route.path not in openapi.unlisted()
+            for method in (route.methods or set()) - {"HEAD"}
+        }
+        given = await home.ok("GET", "/openapi.json")
+        assert {(method, path) for method, path, _ in operations(given)} == there
+        assert set(openapi.operations()) == there
+        assert given == json.loads(json.dumps(described()))
 
 
 @pytest.mark.requirement("openapi:answers")

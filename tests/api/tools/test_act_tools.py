@@ -1,59 +1,51 @@
 """Tools that act on runs: messages to their agents, with all their refusals."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.api.tools.tool_callers import ToolCaller, play
+from tests.api.tools.tool_callers import ToolCaller
 
 
 @pytest.mark.requirement("tools:send")
-def test_a_message_goes_into_the_live_turn_or_waits_for_the_next_as_asked(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        live = await desk.worker("hang", label="live")
-        steered = await desk.ok("sessions_send", label="live", message="hurry")
-        queued_run = await desk.spawn("quick", label="later", chainAfter="live")
-        queued = await desk.ok("sessions_send", sessionKey=queued_run, message="also this")
+async def test_a_message_goes_into_the_live_turn_or_waits_for_the_next_as_asked(
+    desk: ToolCaller,
+) -> None:
+    live = await desk.worker("hang", label="live")
+    steered = await desk.ok("sessions_send", label="live", message="hurry")
+    queued_run = await desk.spawn("quick", label="later", chainAfter="live")
+    queued = await desk.ok("sessions_send", sessionKey=queued_run, message="also this")
 
-        assert (steered["status"], steered["runId"]) == ("steered", live.run_id)
-        assert queued["status"] == "queued"
-        run = await desk.home.services.engine.queries.run(live.run_id)
-        assert run.control.steers == ()
-
-    play(tmp_path, scenario)
+    assert (steered["status"], steered["runId"]) == ("steered", live.run_id)
+    assert queued["status"] == "queued"
+    run = await desk.home.services.engine.queries.run(live.run_id)
+    assert run.control.steers == ()
 
 
 @pytest.mark.requirement("tools:send", "budget:raised")
-def test_a_message_can_raise_the_budget_of_the_run_that_gets_it(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        live = await desk.worker("hang", label="live", budget={"maxTokens": 1000, "maxRuns": 3})
-        await desk.ok("sessions_send", label="live", message="hurry", addTokens=500)
-        refused = await desk.refused("sessions_send", label="live", message="now", addCostUsd=1)
+async def test_a_message_can_raise_the_budget_of_the_run_that_gets_it(desk: ToolCaller) -> None:
+    live = await desk.worker("hang", label="live", budget={"maxTokens": 1000, "maxRuns": 3})
+    await desk.ok("sessions_send", label="live", message="hurry", addTokens=500)
+    refused = await desk.refused("sessions_send", label="live", message="now", addCostUsd=1)
 
-        run = await desk.home.services.engine.queries.run(live.run_id)
-        assert run.spec.budget is not None
-        assert run.spec.budget.max_tokens == 1_500
-        assert refused.structured["code"]
-
-    play(tmp_path, scenario)
+    run = await desk.home.services.engine.queries.run(live.run_id)
+    assert run.spec.budget is not None
+    assert run.spec.budget.max_tokens == 1_500
+    assert refused.structured["code"]
 
 
 @pytest.mark.requirement("tools:send")
-def test_a_followup_is_kept_for_a_turn_of_its_own(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        worker = await desk.worker("slow", label="talk")
-        sent = await desk.ok(
-            "sessions_send", sessionKey=worker.caller.session, message="and now?", mode="followup"
-        )
-        waited = await desk.ok("sessions_wait", runIds=["talk"], timeoutSeconds=15)
+async def test_a_followup_is_kept_for_a_turn_of_its_own(desk: ToolCaller) -> None:
+    worker = await desk.worker("slow", label="talk")
+    sent = await desk.ok(
+        "sessions_send", sessionKey=worker.caller.session, message="and now?", mode="followup"
+    )
+    waited = await desk.ok("sessions_wait", runIds=["talk"], timeoutSeconds=15)
 
-        assert sent["status"] == "accepted"
-        run = await desk.home.services.engine.queries.run(worker.run_id)
-        assert run.attempts[-1].turn.number == 2
-        # The scripted runtime answers a turn with what it was told.
-        assert "and now?" in waited["completed"][0]["result"]
-
-    play(tmp_path, scenario)
+    assert sent["status"] == "accepted"
+    run = await desk.home.services.engine.queries.run(worker.run_id)
+    assert run.attempts[-1].turn.number == 2
+    # The scripted runtime answers a turn with what it was told.
+    assert "and now?" in waited["completed"][0]["result"]
 
 
 @pytest.mark.requirement("tools:send")
@@ -77,32 +69,26 @@ def test_a_followup_is_kept_for_a_turn_of_its_own(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_message_that_cannot_be_sent_is_refused_with_the_reason(
-    tmp_path: Path, arguments: dict[str, Any], says: str
+async def test_a_message_that_cannot_be_sent_is_refused_with_the_reason(
+    desk: ToolCaller, arguments: dict[str, Any], says: str
 ) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        await desk.worker("hang", label="live")
-        over = await desk.spawn("quick", label="over")
-        await desk.until_phase(over, "completed")
-        command = await desk.spawn("shell", label="command", task="sleep 60")
-        await desk.until_phase(command, "running")
-        answer = await desk.refused("sessions_send", **arguments)
-        await desk.ok("subagents", action="kill", target="command")
-        await desk.until_phase(command, "completed")
+    await desk.worker("hang", label="live")
+    over = await desk.spawn("quick", label="over")
+    await desk.until_phase(over, "completed")
+    command = await desk.spawn("shell", label="command", task="sleep 60")
+    await desk.until_phase(command, "running")
+    answer = await desk.refused("sessions_send", **arguments)
+    await desk.ok("subagents", action="kill", target="command")
+    await desk.until_phase(command, "completed")
 
-        assert says in answer.text
-
-    play(tmp_path, scenario)
+    assert says in answer.text
 
 
 @pytest.mark.requirement("tools:send")
-def test_two_messages_within_two_seconds_are_one_too_many(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        await desk.worker("hang", label="live")
-        await desk.ok("sessions_send", label="live", message="one")
-        answer = await desk.refused("subagents", action="steer", target="live", message="two")
+async def test_two_messages_within_two_seconds_are_one_too_many(desk: ToolCaller) -> None:
+    await desk.worker("hang", label="live")
+    await desk.ok("sessions_send", label="live", message="one")
+    answer = await desk.refused("subagents", action="steer", target="live", message="two")
 
-        assert answer.structured["status"] == "forbidden"
-        assert answer.structured["code"] == "rate_limited"
-
-    play(tmp_path, scenario)
+    assert answer.structured["status"] == "forbidden"
+    assert answer.structured["code"] == "rate_limited"

@@ -17,75 +17,67 @@ RECEIPT = {
 
 
 @pytest.mark.requirement("tools:spawn:receipt")
-def test_a_spawn_answers_with_exactly_the_documented_receipt(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        # One that does not end: its announcement would be in the inbox, and that in the receipt.
-        answer = await desk.call("sessions_spawn", task="work", agentId="hang", label="first")
+async def test_a_spawn_answers_with_exactly_the_documented_receipt(desk: ToolCaller) -> None:
+    # One that does not end: its announcement would be in the inbox, and that in the receipt.
+    answer = await desk.call("sessions_spawn", task="work", agentId="hang", label="first")
 
-        assert set(answer.structured) == {*RECEIPT, "wake"} - {"threadId"}
-        assert answer.structured["status"] == "accepted"
-        assert answer.structured["label"] == "first"
-        assert answer.structured["mode"] == "run"
-        assert str(answer.structured["runId"]) in answer.text.splitlines()[0]
-        assert answer.offered == ()
-
-    play(tmp_path, scenario)
+    assert set(answer.structured) == {*RECEIPT, "wake"} - {"threadId"}
+    assert answer.structured["status"] == "accepted"
+    assert answer.structured["label"] == "first"
+    assert answer.structured["mode"] == "run"
+    assert str(answer.structured["runId"]) in answer.text.splitlines()[0]
+    assert answer.offered == ()
 
 
 @pytest.mark.requirement("tools:spawn:receipt")
-def test_what_was_really_resolved_and_what_to_mind_is_in_the_receipt(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        (Path(desk.home.cwd) / "there.txt").write_text("x")
-        found = await desk.ok(
-            "sessions_spawn",
-            task="work",
-            agentId="hang",
-            toolsAllow=["Read", "Bash"],
-            toolsDeny=["Bash"],
-            verification={"artifacts": [{"path": "there.txt"}], "fresh": False},
-        )
+async def test_what_was_really_resolved_and_what_to_mind_is_in_the_receipt(
+    desk: ToolCaller,
+) -> None:
+    (Path(desk.home.cwd) / "there.txt").write_text("x")
+    found = await desk.ok(
+        "sessions_spawn",
+        task="work",
+        agentId="hang",
+        toolsAllow=["Read", "Bash"],
+        toolsDeny=["Bash"],
+        verification={"artifacts": [{"path": "there.txt"}], "fresh": False},
+    )
 
-        assert found["effectiveTools"] == ["Read"]
-        assert "vacuous" in found["warnings"][0]
-
-    play(tmp_path, scenario)
+    assert found["effectiveTools"] == ["Read"]
+    assert "vacuous" in found["warnings"][0]
 
 
 @pytest.mark.requirement("tools:spawn:receipt")
-def test_the_receipt_of_a_session_in_a_thread_names_the_thread(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        answer = await desk.call("sessions_spawn", task="w", agentId="quick", thread=True)
+async def test_the_receipt_of_a_session_in_a_thread_names_the_thread(desk: ToolCaller) -> None:
+    answer = await desk.call("sessions_spawn", task="w", agentId="quick", thread=True)
 
-        found = answer.structured
-        assert found["threadId"] == found["runId"]
-        assert f"; thread {found['threadId']};" in answer.text
-
-    play(tmp_path, scenario)
+    found = answer.structured
+    assert found["threadId"] == found["runId"]
+    assert f"; thread {found['threadId']};" in answer.text
 
 
 @pytest.mark.requirement("tools:spawn:batch")
-def test_a_batch_is_spawned_together_and_its_runs_name_each_other_by_label(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        found = await desk.ok(
-            "sessions_spawn",
-            agentId="shell",
-            includeDependencyResult=True,
-            batch=[
-                {"task": "echo one", "label": "a"},
-                {"task": "echo two", "label": "b"},
-                {"task": "cat", "label": "sum", "dependsOn": ["a", "b"]},
-                {"task": "work", "label": "own", "agentId": "quick", "chainAfter": "sum"},
-            ],
-        )
+async def test_a_batch_is_spawned_together_and_its_runs_name_each_other_by_label(
+    desk: ToolCaller,
+) -> None:
+    found = await desk.ok(
+        "sessions_spawn",
+        agentId="shell",
+        includeDependencyResult=True,
+        batch=[
+            {"task": "echo one", "label": "a"},
+            {"task": "echo two", "label": "b"},
+            {"task": "cat", "label": "sum", "dependsOn": ["a", "b"]},
+            {"task": "work", "label": "own", "agentId": "quick", "chainAfter": "sum"},
+        ],
+    )
 
-        assert set(found) == {"status", "receipts", "wake"}
-        assert [each["label"] for each in found["receipts"]] == ["a", "b", "sum", "own"]
-        assert all(set(each) == RECEIPT for each in found["receipts"])
-        assert found["receipts"][2]["phase"] == "waiting"
-        waited = await desk.ok("sessions_wait", runIds=["own"], timeoutSeconds=15)
-        assert waited["completed"][0]["outcome"]["status"] == "ok"
-
-    play(tmp_path, scenario)
+    assert set(found) == {"status", "receipts", "wake"}
+    assert [each["label"] for each in found["receipts"]] == ["a", "b", "sum", "own"]
+    assert all(set(each) == RECEIPT for each in found["receipts"])
+    assert found["receipts"][2]["phase"] == "waiting"
+    waited = await desk.ok("sessions_wait", runIds=["own"], timeoutSeconds=15)
+    assert waited["completed"][0]["outcome"]["status"] == "ok"
 
 
 @pytest.mark.requirement("tools:spawn:batch")
@@ -126,17 +118,14 @@ def test_a_batch_is_spawned_together_and_its_runs_name_each_other_by_label(tmp_p
         ),
     ],
 )
-def test_a_batch_with_one_fault_stores_nothing_and_says_where_it_is(
-    tmp_path: Path, arguments: dict[str, Any], says: str
+async def test_a_batch_with_one_fault_stores_nothing_and_says_where_it_is(
+    desk: ToolCaller, arguments: dict[str, Any], says: str
 ) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        answer = await desk.refused("sessions_spawn", **arguments)
+    answer = await desk.refused("sessions_spawn", **arguments)
 
-        assert says in str(answer.structured["error"])
-        assert says in answer.text
-        assert (await desk.ok("sessions_list"))["total"] == 0
-
-    play(tmp_path, scenario)
+    assert says in str(answer.structured["error"])
+    assert says in answer.text
+    assert (await desk.ok("sessions_list"))["total"] == 0
 
 
 @pytest.mark.requirement("tools:spawn:refused")
@@ -181,19 +170,16 @@ def test_a_batch_with_one_fault_stores_nothing_and_says_where_it_is(
         ),
     ],
 )
-def test_a_refused_spawn_names_the_parameter_and_stores_nothing(
-    tmp_path: Path, arguments: dict[str, Any], status: str, says: str
+async def test_a_refused_spawn_names_the_parameter_and_stores_nothing(
+    desk: ToolCaller, arguments: dict[str, Any], status: str, says: str
 ) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        given = {"agentId": "quick", **arguments} if "agentid" not in arguments else arguments
-        answer = await desk.refused("sessions_spawn", **given)
+    given = {"agentId": "quick", **arguments} if "agentid" not in arguments else arguments
+    answer = await desk.refused("sessions_spawn", **given)
 
-        assert answer.structured["status"] == status
-        assert says in str(answer.structured["error"])
-        assert says in answer.text
-        assert (await desk.ok("sessions_list"))["total"] == 0
-
-    play(tmp_path, scenario)
+    assert answer.structured["status"] == status
+    assert says in str(answer.structured["error"])
+    assert says in answer.text
+    assert (await desk.ok("sessions_list"))["total"] == 0
 
 
 @pytest.mark.requirement("tools:spawn:refused")
@@ -213,46 +199,40 @@ def test_the_limit_of_active_children_is_refused_with_its_key(tmp_path: Path) ->
 
 
 @pytest.mark.requirement("tools:spawn:once")
-def test_a_call_that_a_client_repeats_spawns_once(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        first = await desk.call("sessions_spawn", "call-1", task="x", agentId="hang")
-        again = await desk.call("sessions_spawn", "call-1", task="x", agentId="hang")
-        other = await desk.call("sessions_spawn", "call-2", task="x", agentId="hang")
+async def test_a_call_that_a_client_repeats_spawns_once(desk: ToolCaller) -> None:
+    first = await desk.call("sessions_spawn", "call-1", task="x", agentId="hang")
+    again = await desk.call("sessions_spawn", "call-1", task="x", agentId="hang")
+    other = await desk.call("sessions_spawn", "call-2", task="x", agentId="hang")
 
-        assert again.structured["runId"] == first.structured["runId"]
-        assert "nothing new was started" in str(again.structured["note"])
-        assert other.structured["runId"] != first.structured["runId"]
-
-    play(tmp_path, scenario)
+    assert again.structured["runId"] == first.structured["runId"]
+    assert "nothing new was started" in str(again.structured["note"])
+    assert other.structured["runId"] != first.structured["runId"]
 
 
 @pytest.mark.requirement("tools:spawn:once")
-def test_a_batch_that_a_client_repeats_spawns_once_and_an_own_key_wins(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        batch = [{"task": "x"}, {"task": "y", "idempotencyKey": "mine"}, {"task": "z"}]
-        first = await desk.call("sessions_spawn", "call-1", agentId="hang", batch=batch)
-        again = await desk.call("sessions_spawn", "call-1", agentId="hang", batch=batch)
-        single = await desk.ok("sessions_spawn", task="y", agentId="hang", idempotencyKey="mine")
-        keyed = await desk.ok(
-            "sessions_spawn", agentId="hang", idempotencyKey="k", batch=[{"task": "x"}] * 2
-        )
-        keyed_again = await desk.ok(
-            "sessions_spawn", agentId="hang", idempotencyKey="k", batch=[{"task": "x"}] * 2
-        )
+async def test_a_batch_that_a_client_repeats_spawns_once_and_an_own_key_wins(
+    desk: ToolCaller,
+) -> None:
+    batch = [{"task": "x"}, {"task": "y", "idempotencyKey": "mine"}, {"task": "z"}]
+    first = await desk.call("sessions_spawn", "call-1", agentId="hang", batch=batch)
+    again = await desk.call("sessions_spawn", "call-1", agentId="hang", batch=batch)
+    single = await desk.ok("sessions_spawn", task="y", agentId="hang", idempotencyKey="mine")
+    keyed = await desk.ok(
+        "sessions_spawn", agentId="hang", idempotencyKey="k", batch=[{"task": "x"}] * 2
+    )
+    keyed_again = await desk.ok(
+        "sessions_spawn", agentId="hang", idempotencyKey="k", batch=[{"task": "x"}] * 2
+    )
 
-        other = await desk.refused(
-            "sessions_spawn", task="x", agentId="hang", idempotencyKey="mine"
-        )
+    other = await desk.refused("sessions_spawn", task="x", agentId="hang", idempotencyKey="mine")
 
-        assert f"stands for run {single['runId']}" in other.text
-        assert "differs from the one that made it in task" in other.text
-        assert ids(again.structured) == ids(first.structured)
-        assert single["runId"] == ids(first.structured)[1]
-        assert len(set(ids(keyed))) == 2
-        assert ids(keyed_again) == ids(keyed)
-        assert (await desk.ok("sessions_list"))["total"] == 5
-
-    play(tmp_path, scenario)
+    assert f"stands for run {single['runId']}" in other.text
+    assert "differs from the one that made it in task" in other.text
+    assert ids(again.structured) == ids(first.structured)
+    assert single["runId"] == ids(first.structured)[1]
+    assert len(set(ids(keyed))) == 2
+    assert ids(keyed_again) == ids(keyed)
+    assert (await desk.ok("sessions_list"))["total"] == 5
 
 
 @pytest.mark.requirement("tools:spawn:batch")
@@ -281,78 +261,72 @@ def ids(document: Any) -> list[str]:
 
 
 @pytest.mark.requirement("tools:spawn:cwd")
-def test_a_run_works_where_its_caller_stands_unless_it_is_told_otherwise(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        (tmp_path / "project").mkdir()
-        (tmp_path / "other").mkdir()
-        here = desk.elsewhere("p", cwd=str(tmp_path / "project"))
-        await here.ok("sessions_spawn", task="pwd", agentId="shell", label="here")
-        await here.ok(
-            "sessions_spawn",
-            task="pwd",
-            agentId="shell",
-            label="there",
-            cwd=str(tmp_path / "other"),
-        )
-        waited = await here.ok("sessions_wait", until="all", timeoutSeconds=15)
-        results = {each["label"]: each["result"].strip() for each in waited["completed"]}
+async def test_a_run_works_where_its_caller_stands_unless_it_is_told_otherwise(
+    desk: ToolCaller, tmp_path: Path
+) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "other").mkdir()
+    here = desk.elsewhere("p", cwd=str(tmp_path / "project"))
+    await here.ok("sessions_spawn", task="pwd", agentId="shell", label="here")
+    await here.ok(
+        "sessions_spawn",
+        task="pwd",
+        agentId="shell",
+        label="there",
+        cwd=str(tmp_path / "other"),
+    )
+    waited = await here.ok("sessions_wait", until="all", timeoutSeconds=15)
+    results = {each["label"]: each["result"].strip() for each in waited["completed"]}
 
-        assert results == {
-            "here": str(tmp_path / "project"),
-            "there": str(tmp_path / "other"),
-        }
-        nowhere = desk.elsewhere("n", cwd=None)
-        refused = await nowhere.refused("sessions_spawn", task="pwd", agentId="shell")
-        assert "cwd is required" in refused.text
-
-    play(tmp_path, scenario)
+    assert results == {
+        "here": str(tmp_path / "project"),
+        "there": str(tmp_path / "other"),
+    }
+    nowhere = desk.elsewhere("n", cwd=None)
+    refused = await nowhere.refused("sessions_spawn", task="pwd", agentId="shell")
+    assert "cwd is required" in refused.text
 
 
 @pytest.mark.requirement("tools:spawn:cwd")
-def test_a_workers_child_works_where_the_worker_was_put(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        (tmp_path / "project").mkdir()
-        boss = await desk.worker("boss", cwd=str(tmp_path / "project"))
-        child = await boss.spawn("quick")
+async def test_a_workers_child_works_where_the_worker_was_put(
+    desk: ToolCaller, tmp_path: Path
+) -> None:
+    (tmp_path / "project").mkdir()
+    boss = await desk.worker("boss", cwd=str(tmp_path / "project"))
+    child = await boss.spawn("quick")
 
-        assert (await desk.home.services.engine.queries.run(child)).resolved.cwd == str(  # type: ignore[arg-type]  # an id from the wire
-            tmp_path / "project"
-        )
-
-    play(tmp_path, scenario)
+    assert (await desk.home.services.engine.queries.run(child)).resolved.cwd == str(  # type: ignore[arg-type]  # an id from the wire
+        tmp_path / "project"
+    )
 
 
 @pytest.mark.requirement("tools:spawn:nested")
-def test_a_worker_spawns_as_deep_as_it_may_and_is_told_the_depth_beyond(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        boss = await desk.worker("boss")
-        leaf = await boss.worker("hang")
-        refused = await leaf.refused("sessions_spawn", task="x")
-        looking = await leaf.refused("sessions_list")
+async def test_a_worker_spawns_as_deep_as_it_may_and_is_told_the_depth_beyond(
+    desk: ToolCaller,
+) -> None:
+    boss = await desk.worker("boss")
+    leaf = await boss.worker("hang")
+    refused = await leaf.refused("sessions_spawn", task="x")
+    looking = await leaf.refused("sessions_list")
 
-        assert refused.structured["status"] == "forbidden"
-        assert refused.structured["details"] == {"guardrail": "depth"}
-        assert (
-            "sessions_spawn is not allowed at this depth (current depth: 2, max: 2; "
-            "agents.defaults.subagents.max_spawn_depth)" in refused.text
-        )
-        assert looking.structured["details"] == {"guardrail": "depth"}
-        not_allowed = await boss.refused("sessions_spawn", task="x", agentId="shell")
-        assert 'agent "boss" may not spawn "shell" (allowed: hang, quick' in not_allowed.text
-
-    play(tmp_path, scenario)
+    assert refused.structured["status"] == "forbidden"
+    assert refused.structured["details"] == {"guardrail": "depth"}
+    assert (
+        "sessions_spawn is not allowed at this depth (current depth: 2, max: 2; "
+        "agents.defaults.subagents.max_spawn_depth)" in refused.text
+    )
+    assert looking.structured["details"] == {"guardrail": "depth"}
+    not_allowed = await boss.refused("sessions_spawn", task="x", agentId="shell")
+    assert 'agent "boss" may not spawn "shell" (allowed: hang, quick' in not_allowed.text
 
 
 @pytest.mark.requirement("tools:unicode")
-def test_a_task_in_any_script_comes_to_the_worker_letter_by_letter(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        text = "naïve 🦉 — “quoted” \u2028 日本語 `$HOME`"
-        label = "名前 🦉 né"
-        run_id = await desk.spawn("shell", task=f"printf %s {shlex.quote(text)}", label=label)
-        waited = await desk.ok("sessions_wait", runIds=[label], timeoutSeconds=15)
+async def test_a_task_in_any_script_comes_to_the_worker_letter_by_letter(desk: ToolCaller) -> None:
+    text = "naïve 🦉 — “quoted” \u2028 日本語 `$HOME`"
+    label = "名前 🦉 né"
+    run_id = await desk.spawn("shell", task=f"printf %s {shlex.quote(text)}", label=label)
+    waited = await desk.ok("sessions_wait", runIds=[label], timeoutSeconds=15)
 
-        assert waited["completed"][0]["runId"] == run_id
-        assert waited["completed"][0]["label"] == label
-        assert waited["completed"][0]["result"] == text
-
-    play(tmp_path, scenario)
+    assert waited["completed"][0]["runId"] == run_id
+    assert waited["completed"][0]["label"] == label
+    assert waited["completed"][0]["result"] == text

@@ -37,65 +37,55 @@ def test_each_caller_sees_the_tools_it_may_use(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("tools:visible")
-def test_a_tool_that_is_not_shown_is_refused_when_it_is_called_all_the_same(
-    tmp_path: Path,
+async def test_a_tool_that_is_not_shown_is_refused_when_it_is_called_all_the_same(
+    desk: ToolCaller,
 ) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        for name in WORKER:
-            answer = await desk.refused(name)
-            assert answer.structured["details"] == {"guardrail": "role"}
-            assert f"{name} is for workers" in answer.text
-        leaf = await (await desk.worker("boss")).worker("hang")
-        for name in REQUESTER:
-            assert (await leaf.refused(name)).structured["details"] == {"guardrail": "depth"}
-        await desk.ok("subagents", action="kill", target=leaf.run_id)
-        await desk.until_phase(leaf.run_id, "completed")
-        assert "has ended" in (await leaf.refused("sessions_list")).text
-
-    play(tmp_path, scenario)
+    for name in WORKER:
+        answer = await desk.refused(name)
+        assert answer.structured["details"] == {"guardrail": "role"}
+        assert f"{name} is for workers" in answer.text
+    leaf = await (await desk.worker("boss")).worker("hang")
+    for name in REQUESTER:
+        assert (await leaf.refused(name)).structured["details"] == {"guardrail": "depth"}
+    await desk.ok("subagents", action="kill", target=leaf.run_id)
+    await desk.until_phase(leaf.run_id, "completed")
+    assert "has ended" in (await leaf.refused("sessions_list")).text
 
 
 @pytest.mark.requirement("tools:visible")
-def test_an_unknown_tool_is_no_answer_but_an_error_with_the_nearest_name(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        with pytest.raises(
-            NotFound, match='no tool "session_spawn": did you mean "sessions_spawn"'
-        ):
-            await desk.call("session_spawn", task="x")
-
-    play(tmp_path, scenario)
+async def test_an_unknown_tool_is_no_answer_but_an_error_with_the_nearest_name(
+    desk: ToolCaller,
+) -> None:
+    with pytest.raises(NotFound, match='no tool "session_spawn": did you mean "sessions_spawn"'):
+        await desk.call("session_spawn", task="x")
 
 
 @pytest.mark.requirement("tools:no-operator")
-def test_an_operators_connection_has_an_agents_rights_through_a_tool(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        theirs = await desk.elsewhere("other").spawn("quick")
+async def test_an_operators_connection_has_an_agents_rights_through_a_tool(
+    desk: ToolCaller,
+) -> None:
+    theirs = await desk.elsewhere("other").spawn("quick")
 
-        assert desk.caller.is_operator
-        answer = await desk.refused("subagents", action="status", target=theirs)
-        assert answer.structured["details"] == {"guardrail": "ownership"}
-        spawned = await desk.refused("sessions_spawn", task="x", agentId="hidden")
-        assert spawned.structured["details"] == {"guardrail": "allow_agents"}
-
-    play(tmp_path, scenario)
+    assert desk.caller.is_operator
+    answer = await desk.refused("subagents", action="status", target=theirs)
+    assert answer.structured["details"] == {"guardrail": "ownership"}
+    spawned = await desk.refused("sessions_spawn", task="x", agentId="hidden")
+    assert spawned.structured["details"] == {"guardrail": "allow_agents"}
 
 
 @pytest.mark.requirement("tools:errors")
-def test_an_error_says_the_same_in_words_and_as_data(tmp_path: Path) -> None:
-    async def scenario(desk: ToolCaller) -> None:
-        answer = await desk.refused("subagents", action="status")
-        document = answer.structured
+async def test_an_error_says_the_same_in_words_and_as_data(desk: ToolCaller) -> None:
+    answer = await desk.refused("subagents", action="status")
+    document = answer.structured
 
-        assert document == {
-            "status": "error",
-            "code": "invalid",
-            "error": "target is required for action=status",
-            "hint": "a run id, label, unique prefix, last, or session key",
-            "details": {"field": "target"},
-        }
-        assert answer.text == f"error: {document['error']}\nhint: {document['hint']}"
-
-    play(tmp_path, scenario)
+    assert document == {
+        "status": "error",
+        "code": "invalid",
+        "error": "target is required for action=status",
+        "hint": "a run id, label, unique prefix, last, or session key",
+        "details": {"field": "target"},
+    }
+    assert answer.text == f"error: {document['error']}\nhint: {document['hint']}"
 
 
 @pytest.mark.requirement("tools:cheap")

@@ -1,7 +1,8 @@
 """Callers of tools for tests: a seat calls by name, on the services of a real daemon."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -180,23 +181,28 @@ class ToolCaller:
         return self.caller.run_id
 
 
-Scenario = Callable[[ToolCaller], Awaitable[None]]
+@contextlib.asynccontextmanager
+async def at_desk(tmp_path: Path, config: str = CONFIG) -> AsyncIterator[ToolCaller]:
+    """A top-level session of a daemon of its own."""
+    async with serving(tmp_path, config.replace("RESULT", "é" * LONG_CHARS)) as home:
+        caller = Caller(
+            session=SessionKey("agent:main:desk"),
+            reader="desk",
+            # A server that would give a person's rights: tools give none.
+            is_operator=True,
+            cwd=home.cwd,
+        )
+        yield ToolCaller(home, caller)
 
 
-def play(tmp_path: Path, scenario: Scenario, config: str = CONFIG) -> None:
-    """Run the scenario as a top-level session of a daemon of its own."""
+def play(
+    tmp_path: Path, scenario: Callable[[ToolCaller], Awaitable[None]], config: str = CONFIG
+) -> None:
+    """Run the scenario as such a session."""
 
     async def whole() -> None:
-        long = config.replace("RESULT", "é" * LONG_CHARS)
-        async with serving(tmp_path, long) as home:
-            caller = Caller(
-                session=SessionKey("agent:main:desk"),
-                reader="desk",
-                # A server that would give a person's rights: tools give none.
-                is_operator=True,
-                cwd=home.cwd,
-            )
-            await scenario(ToolCaller(home, caller))
+        async with at_desk(tmp_path, config) as desk:
+            await scenario(desk)
 
     asyncio.run(whole())
 

@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 from tests.engine.attempts.test_provider_gate import refused
-from tests.engine.world import World, in_world
+from tests.engine.world import World
 
 from subagents.config.settings import LaneSettings, Settings
 from subagents.domain.run.outcome import Reason, Status
@@ -44,98 +43,81 @@ async def spawn(world: World, *steps: str, settings: Settings | None = None, **s
 
 @pytest.mark.requirement("limits:next:agent", "limits:next:digest")
 @pytest.mark.parametrize("lane", [None, "elsewhere"])
-def test_the_next_agent_goes_on_where_the_first_stopped_and_reads_what_was_done(
-    tmp_path: Path, lane: str | None
+async def test_the_next_agent_goes_on_where_the_first_stopped_and_reads_what_was_done(
+    world: World, lane: str | None
 ) -> None:
-    async def scenario(world: World) -> None:
-        begun = world.clock.now_ms()
-        settings = settings_of(world, lane=lane)
-        run = await spawn(world, "wait 1h", "agent:other", settings=settings, task="the task")
-        run = await world.until(run.id)
+    begun = world.clock.now_ms()
+    settings = settings_of(world, lane=lane)
+    run = await spawn(world, "wait 1h", "agent:other", settings=settings, task="the task")
+    run = await world.until(run.id)
 
-        assert (run.outcome and run.outcome.status, run.result) == (Status.OK, "done")
-        assert world.clock.now_ms() - begun < 60_000, "three days are more than an hour"
-        assert (run.resolved.agent_id, run.resolved.instead_of) == ("other", "limited")
-        assert (run.retry.used, run.retry.limited) == (0, None)
-        first, second = world.runtime.launches
-        assert (second.agent_id, second.cwd, second.native_session) == ("other", first.cwd, None)
-        assert "the task" in second.prompt
-        assert "rate limited; agent other takes over from limited" in second.prompt
-        assert "half of it is written" in second.prompt
-        assert world.engine.ledger.lanes.held_by_lane() == {}
-        assert await world.folded(run.id) == run
-        assert world.store.run(run.id) == run
-
-    in_world(tmp_path, scenario)
+    assert (run.outcome and run.outcome.status, run.result) == (Status.OK, "done")
+    assert world.clock.now_ms() - begun < 60_000, "three days are more than an hour"
+    assert (run.resolved.agent_id, run.resolved.instead_of) == ("other", "limited")
+    assert (run.retry.used, run.retry.limited) == (0, None)
+    first, second = world.runtime.launches
+    assert (second.agent_id, second.cwd, second.native_session) == ("other", first.cwd, None)
+    assert "the task" in second.prompt
+    assert "rate limited; agent other takes over from limited" in second.prompt
+    assert "half of it is written" in second.prompt
+    assert world.engine.ledger.lanes.held_by_lane() == {}
+    assert await world.folded(run.id) == run
+    assert world.store.run(run.id) == run
 
 
 @pytest.mark.requirement("limits:next:wait")
-def test_it_waits_for_as_long_as_it_may_and_goes_on_as_it_was(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run = await spawn(world, "wait 2d", "wait 1d1h", "agent:other")
-        waiting = await world.until(run.id, Phase.RETRY_WAIT)
-        assert waiting.retry.due_ms is not None
-        assert waiting.retry.due_ms - waiting.times.phase_since_ms == 3 * DAY_MS
-        run = await world.until(run.id, within_s=4 * 24 * 3_600)
-        assert (run.resolved.agent_id, run.result) == ("limited", "mine")
-
-    in_world(tmp_path, scenario)
+async def test_it_waits_for_as_long_as_it_may_and_goes_on_as_it_was(world: World) -> None:
+    run = await spawn(world, "wait 2d", "wait 1d1h", "agent:other")
+    waiting = await world.until(run.id, Phase.RETRY_WAIT)
+    assert waiting.retry.due_ms is not None
+    assert waiting.retry.due_ms - waiting.times.phase_since_ms == 3 * DAY_MS
+    run = await world.until(run.id, within_s=4 * 24 * 3_600)
+    assert (run.resolved.agent_id, run.result) == ("limited", "mine")
 
 
 @pytest.mark.requirement("limits:next:wait")
-def test_behind_the_last_step_it_ends_where_that_was_a_wait(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run = await world.until((await spawn(world, "wait 1h")).id)
-        assert run.outcome is not None
-        assert (run.outcome.reason, len(run.attempts)) == (Reason.PROVIDER_LIMIT, 1)
-
-    in_world(tmp_path, scenario)
+async def test_behind_the_last_step_it_ends_where_that_was_a_wait(world: World) -> None:
+    run = await world.until((await spawn(world, "wait 1h")).id)
+    assert run.outcome is not None
+    assert (run.outcome.reason, len(run.attempts)) == (Reason.PROVIDER_LIMIT, 1)
 
 
 @pytest.mark.requirement("limits:next:model")
-def test_a_model_is_another_one_of_the_same_agent(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        settings = settings_of(world, again={"attempt": 2}, on_limit=("model:small",))
-        run = await world.until((await spawn(world, settings=settings)).id)
-        assert (run.resolved.agent_id, run.resolved.model, run.result) == (
-            *("limited", "small", "mine"),
-        )
-        assert "its model is small from now on" in world.runtime.launches[-1].prompt
-
-    in_world(tmp_path, scenario, abilities=replace(ScriptedRuntime.abilities, model=True))
+@pytest.mark.world(abilities=replace(ScriptedRuntime.abilities, model=True))
+async def test_a_model_is_another_one_of_the_same_agent(world: World) -> None:
+    settings = settings_of(world, again={"attempt": 2}, on_limit=("model:small",))
+    run = await world.until((await spawn(world, settings=settings)).id)
+    assert (run.resolved.agent_id, run.resolved.model, run.result) == (
+        *("limited", "small", "mine"),
+    )
+    assert "its model is small from now on" in world.runtime.launches[-1].prompt
 
 
 @pytest.mark.requirement("limits:next:gate")
-def test_who_waits_behind_a_closed_gate_for_longer_than_it_may_starts_with_the_next_agent(
-    tmp_path: Path,
+async def test_who_waits_behind_a_closed_gate_for_longer_than_it_may_starts_with_the_next_agent(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        first = await spawn(world, "wait 4d")
-        await world.until(first.id, Phase.RETRY_WAIT)
-        patient = await spawn(world, "wait 4d", "agent:other")
-        hurried = await world.until((await spawn(world, "wait 1h", "agent:other")).id)
+    first = await spawn(world, "wait 4d")
+    await world.until(first.id, Phase.RETRY_WAIT)
+    patient = await spawn(world, "wait 4d", "agent:other")
+    hurried = await world.until((await spawn(world, "wait 1h", "agent:other")).id)
 
-        assert (hurried.resolved.agent_id, hurried.result) == ("other", "done")
-        assert [each.agent_id for each in world.runtime.launches] == ["limited", "other"]
-        assert await world.folded(hurried.id) == hurried
-        assert (await world.run(patient.id)).phase is Phase.QUEUED
-
-    in_world(tmp_path, scenario)
+    assert (hurried.resolved.agent_id, hurried.result) == ("other", "done")
+    assert [each.agent_id for each in world.runtime.launches] == ["limited", "other"]
+    assert await world.folded(hurried.id) == hurried
+    assert (await world.run(patient.id)).phase is Phase.QUEUED
 
 
 @pytest.mark.requirement("limits:next:restart")
-def test_after_a_restart_the_next_agent_has_it_still(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        settings = settings_of(world)
-        other = replace(settings.agents["other"], script=({"sleep_ms": 60_000}, {"result": "x"}))
-        settings = replace(settings, agents={**settings.agents, "other": other})
-        run = await spawn(world, "agent:other", settings=settings)
-        await world.clock.advance(20)
-        await world.restart()
-        run = await world.until(run.id)
-        assert (run.resolved.agent_id, run.result, len(run.attempts)) == ("other", "x", 2)
-
-    in_world(tmp_path, scenario)
+async def test_after_a_restart_the_next_agent_has_it_still(world: World) -> None:
+    settings = settings_of(world)
+    other = replace(settings.agents["other"], script=({"sleep_ms": 60_000}, {"result": "x"}))
+    settings = replace(settings, agents={**settings.agents, "other": other})
+    run = await spawn(world, "agent:other", settings=settings)
+    await world.clock.advance(20)
+    await world.restart()
+    run = await world.until(run.id)
+    assert (run.resolved.agent_id, run.result, len(run.attempts)) == ("other", "x", 2)
 
 
 @pytest.mark.requirement("limits:next:refused")
@@ -149,11 +131,8 @@ def test_after_a_restart_the_next_agent_has_it_still(tmp_path: Path) -> None:
         ("agent:nobody", "onLimit"),
     ],
 )
-def test_a_step_that_cannot_be_is_refused_at_the_spawn(
-    tmp_path: Path, step: str, says: str
+async def test_a_step_that_cannot_be_is_refused_at_the_spawn(
+    world: World, step: str, says: str
 ) -> None:
-    async def scenario(world: World) -> None:
-        with pytest.raises(SubagentsError, match=re.escape(says)):
-            await spawn(world, step)
-
-    in_world(tmp_path, scenario)
+    with pytest.raises(SubagentsError, match=re.escape(says)):
+        await spawn(world, step)

@@ -105,77 +105,67 @@ async def _begin(world: World) -> LettingRuntime:
 
 
 @pytest.mark.requirement("output:durable-first")
-def test_output_is_let_go_when_the_end_is_durable_and_not_before(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        runtime = await _begin(world)
-        run_id = await world.spawn("twice", retry_count=1, retry_delay=60_000)
-        await world.until(run_id, Phase.RUNNING)
-        await world.clock.advance(30)
-        world.hold_commits()
-        await world.clock.advance(60)
-        assert world.engine.ledger.live[run_id].attempt.evidence.exit is not None
-        assert runtime.told == []
-        world.let_commits_go()
-        await world.until(run_id, Phase.COMPLETED)
+async def test_output_is_let_go_when_the_end_is_durable_and_not_before(world: World) -> None:
+    runtime = await _begin(world)
+    run_id = await world.spawn("twice", retry_count=1, retry_delay=60_000)
+    await world.until(run_id, Phase.RUNNING)
+    await world.clock.advance(30)
+    world.hold_commits()
+    await world.clock.advance(60)
+    assert world.engine.ledger.live[run_id].attempt.evidence.exit is not None
+    assert runtime.told == []
+    world.let_commits_go()
+    await world.until(run_id, Phase.COMPLETED)
 
-        first = runtime.told[0]
-        assert (first.ended, first.has_end) == (True, True)
-        assert first.positions == {"steps": HEARD}
-        assert first.kept == {"1/steps": HEARD}
-
-    in_world(tmp_path, scenario)
+    first = runtime.told[0]
+    assert (first.ended, first.has_end) == (True, True)
+    assert first.positions == {"steps": HEARD}
+    assert first.kept == {"1/steps": HEARD}
 
 
 @pytest.mark.requirement("output:never-fatal")
-def test_what_could_not_be_let_go_harms_no_run_and_is_let_go_when_it_is_cleaned_up(
-    tmp_path: Path,
+async def test_what_could_not_be_let_go_harms_no_run_and_is_let_go_when_it_is_cleaned_up(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        runtime = await _begin(world)
-        runtime.refusals = 2
-        run_id = await world.spawn("twice", retry_count=1, retry_delay=60_000)
-        run = await world.until(run_id, Phase.COMPLETED)
+    runtime = await _begin(world)
+    runtime.refusals = 2
+    run_id = await world.spawn("twice", retry_count=1, retry_delay=60_000)
+    run = await world.until(run_id, Phase.COMPLETED)
 
-        assert run.attempt.evidence.result == "done"
-        assert [(told.attempt, told.ended) for told in runtime.told] == [
-            (1, True),
-            (1, True),
-            (2, True),
-        ]
-
-    in_world(tmp_path, scenario)
+    assert run.attempt.evidence.result == "done"
+    assert [(told.attempt, told.ended) for told in runtime.told] == [
+        (1, True),
+        (1, True),
+        (2, True),
+    ]
 
 
 @pytest.mark.requirement("output:let-go-once")
-def test_output_of_a_run_that_ends_with_its_worker_is_let_go_once(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        runtime = await _begin(world)
-        run_id = await world.spawn("chatty")
-        await world.until(run_id, Phase.COMPLETED)
+async def test_output_of_a_run_that_ends_with_its_worker_is_let_go_once(world: World) -> None:
+    runtime = await _begin(world)
+    run_id = await world.spawn("chatty")
+    await world.until(run_id, Phase.COMPLETED)
 
-        (told,) = runtime.told
-        assert told.has_end
-        assert told.kept == {"1/steps": HEARD}
-
-    in_world(tmp_path, scenario)
+    (told,) = runtime.told
+    assert told.has_end
+    assert told.kept == {"1/steps": HEARD}
 
 
 @pytest.mark.requirement("output:crash-before-it-is-let-go")
-def test_a_crash_between_the_end_and_letting_go_leaves_it_to_the_cleanup(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        runtime = await _begin(world)
-        runtime.is_stuck = True
-        run_id = await world.spawn("chatty")
-        await world.until(run_id, Phase.RUNNING)
-        await world.clock.until(lambda: bool(runtime.told), within_s=600)
-        runtime.is_stuck = False
-        before = len(runtime.told)
-        await world.restart()
-        await world.until(run_id, Phase.COMPLETED)
+async def test_a_crash_between_the_end_and_letting_go_leaves_it_to_the_cleanup(
+    world: World,
+) -> None:
+    runtime = await _begin(world)
+    runtime.is_stuck = True
+    run_id = await world.spawn("chatty")
+    await world.until(run_id, Phase.RUNNING)
+    await world.clock.until(lambda: bool(runtime.told), within_s=600)
+    runtime.is_stuck = False
+    before = len(runtime.told)
+    await world.restart()
+    await world.until(run_id, Phase.COMPLETED)
 
-        assert [told.ended for told in runtime.told[before:]] == [True]
-
-    in_world(tmp_path, scenario)
+    assert [told.ended for told in runtime.told[before:]] == [True]
 
 
 @pytest.mark.requirement("output:durable-first")

@@ -40,103 +40,90 @@ async def ask(
 
 
 @pytest.mark.requirement("budget:hold")
-def test_without_a_cap_nothing_is_kept_free_and_nothing_written(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await running(world)
-        before = world.store.commits
-        assert await ask(world, run_id, 10**9) == HoldAnswer(granted=True)
-        assert world.store.commits == before
-
-    in_world(tmp_path, scenario)
+async def test_without_a_cap_nothing_is_kept_free_and_nothing_written(world: World) -> None:
+    run_id = await running(world)
+    before = world.store.commits
+    assert await ask(world, run_id, 10**9) == HoldAnswer(granted=True)
+    assert world.store.commits == before
 
 
 @pytest.mark.requirement("budget:hold")
-def test_of_many_that_ask_at_once_only_those_are_granted_for_whom_there_is_room(
-    tmp_path: Path,
+@pytest.mark.world(**DEPTH)
+async def test_of_many_that_ask_at_once_only_those_are_granted_for_whom_there_is_room(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        lead = await running(world, budget=Budget(max_tokens=100_000))
-        workers = [await running(world, lead) for _ in range(20)]
-        need = Need(input_tokens=8_000, output_tokens=2_000, least_output_tokens=2_000)
-        asking = [
-            world.engine.request_desk.hold(each, 1, need, Counted(), line_s=0, is_firm=True)
-            for each in workers
-        ]
-        found = await world.clock.result(asyncio.gather(*asking))
-        # A tenth is the lead's own.
-        assert [each.granted for each in found].count(True) == 9
-        assert all(each.again for each in found if not each.granted)
-        assert spending.promised(await world.run(lead)).tokens == 90_000
-
-    in_world(tmp_path, scenario, **DEPTH)
+    lead = await running(world, budget=Budget(max_tokens=100_000))
+    workers = [await running(world, lead) for _ in range(20)]
+    need = Need(input_tokens=8_000, output_tokens=2_000, least_output_tokens=2_000)
+    asking = [
+        world.engine.request_desk.hold(each, 1, need, Counted(), line_s=0, is_firm=True)
+        for each in workers
+    ]
+    found = await world.clock.result(asyncio.gather(*asking))
+    # A tenth is the lead's own.
+    assert [each.granted for each in found].count(True) == 9
+    assert all(each.again for each in found if not each.granted)
+    assert spending.promised(await world.run(lead)).tokens == 90_000
 
 
 @pytest.mark.requirement("budget:hold")
-def test_who_is_short_waits_for_the_answers_of_others(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        lead = await running(world, budget=Budget(max_tokens=1_000))
-        first, second = [await running(world, lead) for _ in range(2)]
-        assert (await ask(world, first, 800)).granted
-        need = Need(input_tokens=250, output_tokens=250, least_output_tokens=250)
-        waiting = asyncio.ensure_future(world.engine.request_desk.hold(second, 1, need, Counted()))
-        await world.clock.idle()
-        assert not waiting.done()
-        await use(world, first, 300)
-        assert (await world.clock.result(waiting)).granted
-        assert spending.promised(await world.run(lead)).tokens == 800
-
-    in_world(tmp_path, scenario, **DEPTH)
+@pytest.mark.world(**DEPTH)
+async def test_who_is_short_waits_for_the_answers_of_others(world: World) -> None:
+    lead = await running(world, budget=Budget(max_tokens=1_000))
+    first, second = [await running(world, lead) for _ in range(2)]
+    assert (await ask(world, first, 800)).granted
+    need = Need(input_tokens=250, output_tokens=250, least_output_tokens=250)
+    waiting = asyncio.ensure_future(world.engine.request_desk.hold(second, 1, need, Counted()))
+    await world.clock.idle()
+    assert not waiting.done()
+    await use(world, first, 300)
+    assert (await world.clock.result(waiting)).granted
+    assert spending.promised(await world.run(lead)).tokens == 800
 
 
 @pytest.mark.requirement("budget:hold")
-def test_a_request_whose_input_alone_is_too_much_ends_the_run_with_what_it_has(
-    tmp_path: Path,
+async def test_a_request_whose_input_alone_is_too_much_ends_the_run_with_what_it_has(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await running(world, budget=Budget(max_tokens=10_000))
-        assert (await ask(world, run_id, 9_000)).granted
-        found = await ask(world, run_id, 4_000, used=8_100)
-        assert not found.granted
-        assert not found.again
-        run = await world.until(run_id)
-        assert run.outcome is not None
-        assert (run.outcome.status, run.outcome.reason) == (Status.PARTIAL, Reason.BUDGET)
-        assert "8.1k of 10k tokens, and the next request may need 2k" in (run.outcome.error or "")
-        assert await world.folded(run_id) == run
-        need = Need(input_tokens=1, output_tokens=1)
-        with pytest.raises(NotFound):
-            await world.engine.request_desk.hold(run_id, 1, need, Counted())
-
-    in_world(tmp_path, scenario)
+    run_id = await running(world, budget=Budget(max_tokens=10_000))
+    assert (await ask(world, run_id, 9_000)).granted
+    found = await ask(world, run_id, 4_000, used=8_100)
+    assert not found.granted
+    assert not found.again
+    run = await world.until(run_id)
+    assert run.outcome is not None
+    assert (run.outcome.status, run.outcome.reason) == (Status.PARTIAL, Reason.BUDGET)
+    assert "8.1k of 10k tokens, and the next request may need 2k" in (run.outcome.error or "")
+    assert await world.folded(run_id) == run
+    need = Need(input_tokens=1, output_tokens=1)
+    with pytest.raises(NotFound):
+        await world.engine.request_desk.hold(run_id, 1, need, Counted())
 
 
 @pytest.mark.requirement("budget:hold:kill")
-def test_what_is_held_is_still_held_after_kill_9_and_over_with_the_attempt(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        lead = await running(world, budget=Budget(max_tokens=1_000))
-        first, second = [await running(world, lead) for _ in range(2)]
-        assert (await ask(world, first, 800)).granted
-        await world.restart()
-        assert spending.promised(await world.run(lead)).tokens == 800
-        assert (await ask(world, second, 500)).again
-        await world.clock.result(world.engine.control.cancel(first, by="me"))
-        await world.until(first)
-        assert spending.promised(await world.run(lead)).tokens == 0
-        assert (await ask(world, second, 500)).granted
-
-    in_world(tmp_path, scenario, **DEPTH)
+@pytest.mark.world(**DEPTH)
+async def test_what_is_held_is_still_held_after_kill_9_and_over_with_the_attempt(
+    world: World,
+) -> None:
+    lead = await running(world, budget=Budget(max_tokens=1_000))
+    first, second = [await running(world, lead) for _ in range(2)]
+    assert (await ask(world, first, 800)).granted
+    await world.restart()
+    assert spending.promised(await world.run(lead)).tokens == 800
+    assert (await ask(world, second, 500)).again
+    await world.clock.result(world.engine.control.cancel(first, by="me"))
+    await world.until(first)
+    assert spending.promised(await world.run(lead)).tokens == 0
+    assert (await ask(world, second, 500)).granted
 
 
 @pytest.mark.requirement("budget:hold")
-def test_the_worker_of_an_attempt_before_gets_nothing(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await running(world, budget=Budget(max_tokens=1_000))
-        with pytest.raises(Conflict, match="attempt 0"):
-            await world.engine.request_desk.hold(
-                run_id, 0, Need(input_tokens=1, output_tokens=1), Counted()
-            )
-
-    in_world(tmp_path, scenario)
+async def test_the_worker_of_an_attempt_before_gets_nothing(world: World) -> None:
+    run_id = await running(world, budget=Budget(max_tokens=1_000))
+    with pytest.raises(Conflict, match="attempt 0"):
+        await world.engine.request_desk.hold(
+            run_id, 0, Need(input_tokens=1, output_tokens=1), Counted()
+        )
 
 
 @pytest.mark.requirement("budget:hold:kill")
@@ -195,18 +182,16 @@ def test_whatever_happens_spent_and_held_together_never_exceed_the_cap(  # noqa:
 
 
 @pytest.mark.requirement("budget:hold:cost")
-def test_asking_costs_one_event_for_each_level_and_no_look_at_any_other_run(
-    tmp_path: Path,
+@pytest.mark.world(**DEPTH)
+async def test_asking_costs_one_event_for_each_level_and_no_look_at_any_other_run(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        lead = await running(world, budget=Budget(max_tokens=10**6))
-        workers = [await running(world, lead) for _ in range(10)]
-        before = {each: (await world.run(each)).seq for each in (lead, *workers)}
-        assert (await ask(world, workers[0], 1_000)).granted
-        after: dict[RunId, Run] = {each: await world.run(each) for each in before}
-        changed = {each: after[each].seq - seq for each, seq in before.items()}
-        assert changed == {**dict.fromkeys(workers, 0), workers[0]: 1, lead: 1}
-        events = [e.event for e in world.store.journal(workers[0], limit=100)]
-        assert sum(isinstance(each, RequestHeld) for each in events) == 1
-
-    in_world(tmp_path, scenario, **DEPTH)
+    lead = await running(world, budget=Budget(max_tokens=10**6))
+    workers = [await running(world, lead) for _ in range(10)]
+    before = {each: (await world.run(each)).seq for each in (lead, *workers)}
+    assert (await ask(world, workers[0], 1_000)).granted
+    after: dict[RunId, Run] = {each: await world.run(each) for each in before}
+    changed = {each: after[each].seq - seq for each, seq in before.items()}
+    assert changed == {**dict.fromkeys(workers, 0), workers[0]: 1, lead: 1}
+    events = [e.event for e in world.store.journal(workers[0], limit=100)]
+    assert sum(isinstance(each, RequestHeld) for each in events) == 1

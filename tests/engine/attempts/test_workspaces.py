@@ -32,98 +32,82 @@ async def spawn(world: World, *script: Mapping[str, object], **spec: object) -> 
 
 
 @pytest.mark.requirement("salvage:last-words:deadline")
-def test_a_run_that_met_its_deadline_keeps_its_last_words_and_the_files_of_its_contract(
-    tmp_path: Path,
+async def test_a_run_that_met_its_deadline_keeps_its_last_words_and_the_files_of_its_contract(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        write: Mapping[str, object] = {"write": {"path": "out.txt", "text": "half"}}
-        contract = Contract(artifacts=(Artifact(path="out.txt"), Artifact(path="other.txt")))
-        run_id = await spawn(
-            world, TALK, write, {"hang": True}, run_timeout_seconds=60, verification=contract
-        )
-        run = await world.until(run_id)
+    write: Mapping[str, object] = {"write": {"path": "out.txt", "text": "half"}}
+    contract = Contract(artifacts=(Artifact(path="out.txt"), Artifact(path="other.txt")))
+    run_id = await spawn(
+        world, TALK, write, {"hang": True}, run_timeout_seconds=60, verification=contract
+    )
+    run = await world.until(run_id)
 
-        assert run.outcome is not None
-        assert run.outcome.status is Status.TIMEOUT
-        assert run.remains.words == "first I look\nthen I write"
-        assert run.remains.files == ("out.txt",)
-        text = announcement_text(run)
-        assert "Last words (it gave no result):\n```\nfirst I look\nthen I write\n```" in text
-        assert "Files left: out.txt" in text
-        assert await world.folded(run_id) == run
-
-    in_world(tmp_path, scenario)
+    assert run.outcome is not None
+    assert run.outcome.status is Status.TIMEOUT
+    assert run.remains.words == "first I look\nthen I write"
+    assert run.remains.files == ("out.txt",)
+    text = announcement_text(run)
+    assert "Last words (it gave no result):\n```\nfirst I look\nthen I write\n```" in text
+    assert "Files left: out.txt" in text
+    assert await world.folded(run_id) == run
 
 
 @pytest.mark.requirement("salvage:last-words:every-end")
 @pytest.mark.parametrize("how", ["cancel", "error", "signal", "lost", "api"])
-def test_last_words_are_kept_whatever_ended_the_run(tmp_path: Path, how: str) -> None:
+async def test_last_words_are_kept_whatever_ended_the_run(world: World, how: str) -> None:
     ends: Mapping[str, tuple[Mapping[str, object], ...]] = {
         "error": ({"exit": 1},),
         "signal": ({"signal": 9},),
         "api": ({"error": "500"}, {"exit": 0}),
     }
-
-    async def scenario(world: World) -> None:
-        run_id = await spawn(world, TALK, *ends.get(how, ({"hang": True},)))
-        if how == "cancel":
-            await world.until(run_id, Phase.RUNNING)
-            await world.clock.advance(1)
-            await world.clock.result(world.engine.control.cancel(run_id, by="me"))
-        elif how == "lost":
-            await world.until(run_id, Phase.RUNNING)
-            await world.clock.advance(1)
-            await world.restart(reboot=True)
-        run = await world.until(run_id)
-        assert run.outcome is not None
-        assert run.outcome.status is not Status.OK
-        assert run.remains.words == "first I look\nthen I write"
-
-    in_world(tmp_path, scenario)
+    run_id = await spawn(world, TALK, *ends.get(how, ({"hang": True},)))
+    if how == "cancel":
+        await world.until(run_id, Phase.RUNNING)
+        await world.clock.advance(1)
+        await world.clock.result(world.engine.control.cancel(run_id, by="me"))
+    elif how == "lost":
+        await world.until(run_id, Phase.RUNNING)
+        await world.clock.advance(1)
+        await world.restart(reboot=True)
+    run = await world.until(run_id)
+    assert run.outcome is not None
+    assert run.outcome.status is not Status.OK
+    assert run.remains.words == "first I look\nthen I write"
 
 
 @pytest.mark.requirement("salvage:last-words:only-without-result")
-def test_a_run_with_a_result_has_no_last_words_besides(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await spawn(world, TALK, {"result": "half of it"}, {"exit": 1})
-        run = await world.until(run_id)
-        assert (run.result, run.remains.words) == ("half of it", None)
-        assert "Last words" not in announcement_text(run)
-
-    in_world(tmp_path, scenario)
+async def test_a_run_with_a_result_has_no_last_words_besides(world: World) -> None:
+    run_id = await spawn(world, TALK, {"result": "half of it"}, {"exit": 1})
+    run = await world.until(run_id)
+    assert (run.result, run.remains.words) == ("half of it", None)
+    assert "Last words" not in announcement_text(run)
 
 
 @pytest.mark.requirement("salvage:last-words:silent")
-def test_of_a_worker_that_said_nothing_nothing_is_written_and_its_log_still_reads(
-    tmp_path: Path,
+async def test_of_a_worker_that_said_nothing_nothing_is_written_and_its_log_still_reads(
+    world: World, tmp_path: Path
 ) -> None:
-    async def scenario(world: World) -> None:
-        run = await world.until(await spawn(world, {"exit": 1}))
-        assert run.remains.words is None
-        assert not (tmp_path / "transcripts").exists()
-        page = await world.engine.recorder.read(run, LogQuery(limit=10))
-        assert [line.type for line in page.lines][:1] == [LineType.USER]
-
-    in_world(tmp_path, scenario)
+    run = await world.until(await spawn(world, {"exit": 1}))
+    assert run.remains.words is None
+    assert not (tmp_path / "transcripts").exists()
+    page = await world.engine.recorder.read(run, LogQuery(limit=10))
+    assert [line.type for line in page.lines][:1] == [LineType.USER]
 
 
 @pytest.mark.requirement("salvage:last-words:bounded", "salvage:last-words:redacted")
-def test_last_words_are_the_end_of_what_was_said_and_hold_no_secret(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        secret = "sk-ant-api03-" + "a1B2" * 20
-        lines: Mapping[str, object] = {
-            "print": "\n".join(f"line {number} {'x' * 200}" for number in range(100))
-        }
-        run_id = await spawn(world, lines, {"print": f"key {secret}"}, {"exit": 1})
-        run = await world.until(run_id)
-        words = run.remains.words or ""
-        assert len(words) <= 4_001
-        assert "line 99" in words
-        assert "line 10 " not in words
-        assert "[redacted]" in words
-        assert secret not in words
-
-    in_world(tmp_path, scenario)
+async def test_last_words_are_the_end_of_what_was_said_and_hold_no_secret(world: World) -> None:
+    secret = "sk-ant-api03-" + "a1B2" * 20
+    lines: Mapping[str, object] = {
+        "print": "\n".join(f"line {number} {'x' * 200}" for number in range(100))
+    }
+    run_id = await spawn(world, lines, {"print": f"key {secret}"}, {"exit": 1})
+    run = await world.until(run_id)
+    words = run.remains.words or ""
+    assert len(words) <= 4_001
+    assert "line 99" in words
+    assert "line 10 " not in words
+    assert "[redacted]" in words
+    assert secret not in words
 
 
 def an_attempt(
@@ -152,12 +136,9 @@ def test_only_a_retry_of_a_failed_attempt_begins_afresh() -> None:
 
 
 @pytest.mark.requirement("isolation:unavailable")
-def test_an_engine_without_worktrees_refuses_them(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        with pytest.raises(UsageError, match="not available here"):
-            await world.try_spawn(isolation=Isolation.WORKTREE)
-
-    in_world(tmp_path, scenario)
+async def test_an_engine_without_worktrees_refuses_them(world: World) -> None:
+    with pytest.raises(UsageError, match="not available here"):
+        await world.try_spawn(isolation=Isolation.WORKTREE)
 
 
 @pytest.mark.requirement("salvage:crash-while-looking")

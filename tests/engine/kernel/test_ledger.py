@@ -34,23 +34,20 @@ from subagents.ports import Batch, RunFilter
 
 
 @pytest.mark.requirement("commit:nothing-observable-before")
-def test_a_spawn_is_visible_to_nobody_before_its_commit(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        world.hold_commits()
-        spawning = asyncio.ensure_future(world.try_spawn("quick"))
-        await world.clock.advance(30)
+async def test_a_spawn_is_visible_to_nobody_before_its_commit(world: World) -> None:
+    world.hold_commits()
+    spawning = asyncio.ensure_future(world.try_spawn("quick"))
+    await world.clock.advance(30)
 
-        assert not spawning.done()
-        assert world.engine.ledger.published == {}
-        assert world.runtime.launches == []
-        assert await world.engine.queries.runs(RunFilter()) == ()
-        look = await world.engine.mailbox.wait([], session=ME, timeout_s=0, reader="r")
-        assert look.completed == ()
-        world.let_commits_go()
-        await world.clock.result(spawning)
-        assert len(world.runtime.launches) == 1
-
-    in_world(tmp_path, scenario)
+    assert not spawning.done()
+    assert world.engine.ledger.published == {}
+    assert world.runtime.launches == []
+    assert await world.engine.queries.runs(RunFilter()) == ()
+    look = await world.engine.mailbox.wait([], session=ME, timeout_s=0, reader="r")
+    assert look.completed == ()
+    world.let_commits_go()
+    await world.clock.result(spawning)
+    assert len(world.runtime.launches) == 1
 
 
 @pytest.mark.requirement("commit:nothing-observable-before", "field:early-notification")
@@ -81,19 +78,16 @@ def test_an_end_is_told_to_nobody_before_its_commit(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("commit:groups")
-def test_what_arrives_during_a_commit_shares_the_next_one(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        world.hold_commits()
-        spawns = [asyncio.ensure_future(world.try_spawn("hang")) for _ in range(40)]
-        await world.clock.idle()
-        before = world.store.commits
-        world.let_commits_go()
-        await world.clock.result(asyncio.gather(*spawns))
+async def test_what_arrives_during_a_commit_shares_the_next_one(world: World) -> None:
+    world.hold_commits()
+    spawns = [asyncio.ensure_future(world.try_spawn("hang")) for _ in range(40)]
+    await world.clock.idle()
+    before = world.store.commits
+    world.let_commits_go()
+    await world.clock.result(asyncio.gather(*spawns))
 
-        assert world.store.count(RunFilter(), most=10_000) == 40
-        assert world.store.commits - before <= 5
-
-    in_world(tmp_path, scenario)
+    assert world.store.count(RunFilter(), most=10_000) == 40
+    assert world.store.commits - before <= 5
 
 
 @pytest.mark.requirement("commit:failure-recovers", "delivery:consumed-once")
@@ -127,42 +121,37 @@ def test_an_acknowledgement_over_a_failed_commit_is_not_called_done(
 
 
 @pytest.mark.requirement("commit:poison")
-def test_a_value_that_cannot_be_written_harms_nothing_but_its_own_call(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await world.spawn("slow")
-        await world.until(run_id, Phase.RUNNING)
-        with pytest.raises(StoreUnavailable, match="could not be made"):
-            await world.engine.control.steer(run_id, "half a character: \ud800", by="me")
+async def test_a_value_that_cannot_be_written_harms_nothing_but_its_own_call(world: World) -> None:
+    run_id = await world.spawn("slow")
+    await world.until(run_id, Phase.RUNNING)
+    with pytest.raises(StoreUnavailable, match="could not be made"):
+        await world.engine.control.steer(run_id, "half a character: \ud800", by="me")
 
-        assert (await world.until(run_id)).outcome == OK
-        assert (await world.until(await world.spawn("quick"))).outcome == OK
-
-    in_world(tmp_path, scenario)
+    assert (await world.until(run_id)).outcome == OK
+    assert (await world.until(await world.spawn("quick"))).outcome == OK
 
 
 @pytest.mark.requirement("engine:memory")
-def test_runs_that_are_over_leave_memory(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        parent = await world.spawn("parent")
-        await world.until(parent, Phase.RUNNING)
-        child = await world.spawn_child(parent, "quick")
-        await world.until(child, Phase.COMPLETED)
-        assert child in world.engine.ledger.live, "its parent still needs it"
-        await world.until(parent, Phase.COMPLETED)
-        await world.clock.result(
-            world.engine.mailbox.acknowledge([announcement_id(parent)], reader="r")
-        )
-        await world.clock.result(
-            world.engine.mailbox.acknowledge([announcement_id(parent)], reader="r")
-        )
-        await world.clock.advance(1)
+@pytest.mark.world(max_spawn_depth=2)
+async def test_runs_that_are_over_leave_memory(world: World) -> None:
+    parent = await world.spawn("parent")
+    await world.until(parent, Phase.RUNNING)
+    child = await world.spawn_child(parent, "quick")
+    await world.until(child, Phase.COMPLETED)
+    assert child in world.engine.ledger.live, "its parent still needs it"
+    await world.until(parent, Phase.COMPLETED)
+    await world.clock.result(
+        world.engine.mailbox.acknowledge([announcement_id(parent)], reader="r")
+    )
+    await world.clock.result(
+        world.engine.mailbox.acknowledge([announcement_id(parent)], reader="r")
+    )
+    await world.clock.advance(1)
 
-        assert world.engine.ledger.live == {}
-        assert world.engine.ledger.published == {}
-        assert world.engine.outbox.pending == 0
-        assert world.engine.supervisor.live_attempts == 0
-
-    in_world(tmp_path, scenario, max_spawn_depth=2)
+    assert world.engine.ledger.live == {}
+    assert world.engine.ledger.published == {}
+    assert world.engine.outbox.pending == 0
+    assert world.engine.supervisor.live_attempts == 0
 
 
 @pytest.mark.requirement("children:linear")
@@ -224,19 +213,16 @@ def test_who_reads_a_run_while_it_is_deleted_does_not_get_it(tmp_path: Path) -> 
 
 
 @pytest.mark.requirement("sweep:prune-in-use")
-def test_a_run_that_was_not_deleted_after_all_can_be_loaded_again(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run = over(a_run(1))
-        world.store.commit(spawned(run))
-        ledger = world.engine.ledger
-        with ledger.leaving([run.id]), pytest.raises(NotFound):
-            await ledger.load_run(run.id)
+async def test_a_run_that_was_not_deleted_after_all_can_be_loaded_again(world: World) -> None:
+    run = over(a_run(1))
+    world.store.commit(spawned(run))
+    ledger = world.engine.ledger
+    with ledger.leaving([run.id]), pytest.raises(NotFound):
+        await ledger.load_run(run.id)
 
-        assert await ledger.load_run(run.id) == run
-        with ledger.leaving([run.id]) as ids:
-            assert ids == [], "it is in use"
-
-    in_world(tmp_path, scenario)
+    assert await ledger.load_run(run.id) == run
+    with ledger.leaving([run.id]) as ids:
+        assert ids == [], "it is in use"
 
 
 async def committed_groups(world: World, spawning: Callable[[], Awaitable[object]]) -> list[Batch]:
@@ -254,33 +240,29 @@ async def committed_groups(world: World, spawning: Callable[[], Awaitable[object
 
 
 @pytest.mark.requirement("commit:groups")
-def test_a_burst_is_written_in_groups_while_the_rest_of_it_is_reduced(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        groups = await committed_groups(
-            world, lambda: asyncio.gather(*(world.try_spawn("slow") for _ in range(900)))
-        )
+@pytest.mark.world(max_children_per_agent=1_000)
+async def test_a_burst_is_written_in_groups_while_the_rest_of_it_is_reduced(world: World) -> None:
+    groups = await committed_groups(
+        world, lambda: asyncio.gather(*(world.try_spawn("slow") for _ in range(900)))
+    )
 
-        sizes = [len(group.journal) for group in groups if group.created]
-        assert sum(sizes) >= 900
-        assert max(sizes) < 900
-        assert sizes[0] in range(GROUP_EVENTS, GROUP_EVENTS + 10)
-
-    in_world(tmp_path, scenario, max_children_per_agent=1_000)
+    sizes = [len(group.journal) for group in groups if group.created]
+    assert sum(sizes) >= 900
+    assert max(sizes) < 900
+    assert sizes[0] in range(GROUP_EVENTS, GROUP_EVENTS + 10)
 
 
 @pytest.mark.requirement("commit:groups")
-def test_a_batch_of_runs_is_one_commit_however_large_it_is(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        specs = [RunSpec(task="x", agent_id="slow") for _ in range(700)]
-        groups = await committed_groups(
-            world, lambda: asyncio.gather(world.batch(*specs), world.batch(*specs))
-        )
+@pytest.mark.world(max_children_per_agent=2_000)
+async def test_a_batch_of_runs_is_one_commit_however_large_it_is(world: World) -> None:
+    specs = [RunSpec(task="x", agent_id="slow") for _ in range(700)]
+    groups = await committed_groups(
+        world, lambda: asyncio.gather(world.batch(*specs), world.batch(*specs))
+    )
 
-        sizes = [len(group.created) for group in groups if group.created]
-        assert sum(sizes) == 1_400
-        assert all(size % 700 == 0 for size in sizes)
-
-    in_world(tmp_path, scenario, max_children_per_agent=2_000)
+    sizes = [len(group.created) for group in groups if group.created]
+    assert sum(sizes) == 1_400
+    assert all(size % 700 == 0 for size in sizes)
 
 
 @pytest.mark.requirement("commit:all-or-nothing")
@@ -307,22 +289,19 @@ def test_an_event_whose_follow_ups_break_is_never_written(
 
 
 @pytest.mark.requirement("ledger:number")
-def test_the_ledger_counts_the_events_that_can_be_seen_as_the_store_numbers_them(
-    tmp_path: Path,
+async def test_the_ledger_counts_the_events_that_can_be_seen_as_the_store_numbers_them(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        ledger = world.engine.ledger
-        assert ledger.number == world.store.newest_number() == 0
-        kept, gone = await world.spawn("quick"), await world.spawn("quick")
-        for run_id in (kept, gone):
-            await world.until(run_id, Phase.COMPLETED)
-        await world.clock.advance(1)
-        assert ledger.number == world.store.newest_number() > 0
-        world.store.prune([gone])
-        await world.restart()
-        assert world.engine.ledger.number == world.store.newest_number()
-        await world.until(await world.spawn("quick"), Phase.COMPLETED)
-        await world.clock.advance(1)
-        assert world.engine.ledger.number == world.store.newest_number()
-
-    in_world(tmp_path, scenario)
+    ledger = world.engine.ledger
+    assert ledger.number == world.store.newest_number() == 0
+    kept, gone = await world.spawn("quick"), await world.spawn("quick")
+    for run_id in (kept, gone):
+        await world.until(run_id, Phase.COMPLETED)
+    await world.clock.advance(1)
+    assert ledger.number == world.store.newest_number() > 0
+    world.store.prune([gone])
+    await world.restart()
+    assert world.engine.ledger.number == world.store.newest_number()
+    await world.until(await world.spawn("quick"), Phase.COMPLETED)
+    await world.clock.advance(1)
+    assert world.engine.ledger.number == world.store.newest_number()

@@ -88,35 +88,29 @@ class SlowStore(LendingStore):
 
 
 @pytest.mark.requirement("ownership:lapse", "cluster:daemon-killed")
-def test_the_right_counts_from_the_end_of_a_long_opening(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        await world.crash()
-        await world.boot(store=SlowStore(world.path, Lender(world.clock)))
+async def test_the_right_counts_from_the_end_of_a_long_opening(world: World) -> None:
+    await world.crash()
+    await world.boot(store=SlowStore(world.path, Lender(world.clock)))
 
-        assert not refuses(world)
-
-    in_world(tmp_path, scenario)
+    assert not refuses(world)
 
 
 @pytest.mark.requirement("ownership:lapse", "cluster:daemon-killed")
-def test_the_right_is_renewed_while_what_is_open_is_loaded(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        await world.crash()
-        lender = Lender(world.clock)
-        store = SlowStore(world.path, lender)
-        store.is_loading = True
-        booting = asyncio.ensure_future(world.boot(store=store))
-        for _ in range(3 * TRIES):
-            await world.clock.advance(HELD_S / TRIES)
-            assert not refuses(world)
-
-        assert lender.asked > 2 * TRIES
-        store.is_loading = False
-        world.let_commits_go()
-        await booting
+async def test_the_right_is_renewed_while_what_is_open_is_loaded(world: World) -> None:
+    await world.crash()
+    lender = Lender(world.clock)
+    store = SlowStore(world.path, lender)
+    store.is_loading = True
+    booting = asyncio.ensure_future(world.boot(store=store))
+    for _ in range(3 * TRIES):
+        await world.clock.advance(HELD_S / TRIES)
         assert not refuses(world)
 
-    in_world(tmp_path, scenario)
+    assert lender.asked > 2 * TRIES
+    store.is_loading = False
+    world.let_commits_go()
+    await booting
+    assert not refuses(world)
 
 
 @pytest.mark.requirement("ownership:lapse")
@@ -144,19 +138,16 @@ def test_what_cannot_be_renewed_ends_by_the_owners_clock_and_comes_back_with_the
 
 @pytest.mark.requirement("ownership:lapse")
 @pytest.mark.parametrize("passes", [FakeClock.jump, FakeClock.suspend])
-def test_who_was_frozen_past_its_right_knows_it_before_anything_else_happens(
-    tmp_path: Path, passes: Callable[[FakeClock, float], None]
+async def test_who_was_frozen_past_its_right_knows_it_before_anything_else_happens(
+    world: World, passes: Callable[[FakeClock, float], None]
 ) -> None:
-    async def scenario(world: World) -> None:
-        await lent(world)
-        await world.clock.advance(HELD_S / TRIES)
-        passes(world.clock, HELD_S - 0.1)
-        assert not refuses(world)
-        passes(world.clock, 0.1)
+    await lent(world)
+    await world.clock.advance(HELD_S / TRIES)
+    passes(world.clock, HELD_S - 0.1)
+    assert not refuses(world)
+    passes(world.clock, 0.1)
 
-        assert refuses(world)
-
-    in_world(tmp_path, scenario)
+    assert refuses(world)
 
 
 @pytest.mark.requirement("recovery:fenced", "ownership:idle")
@@ -205,16 +196,15 @@ def test_the_right_is_renewed_while_commits_fail(
 
 
 @pytest.mark.requirement("ownership:lock")
-def test_the_right_to_a_file_ends_with_the_process_and_is_asked_for_once(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        assert world.store.renew() is None
-        lender = await lent(world, None)
-        await world.clock.advance(600)
-        world.clock.jump(86_400)
+async def test_the_right_to_a_file_ends_with_the_process_and_is_asked_for_once(
+    world: World,
+) -> None:
+    assert world.store.renew() is None
+    lender = await lent(world, None)
+    await world.clock.advance(600)
+    world.clock.jump(86_400)
 
-        assert (lender.asked, refuses(world)) == (1, False)
-
-    in_world(tmp_path, scenario)
+    assert (lender.asked, refuses(world)) == (1, False)
 
 
 @pytest.mark.requirement("ownership:lapse")
@@ -294,63 +284,56 @@ class Workers:
 
 
 @pytest.mark.requirement("cluster:workers-end")
-def test_workers_of_a_node_that_is_cut_off_end_with_its_right_unless_all_others_are_too() -> None:
-    async def scenario() -> None:
-        workers = Workers(FakeClock())
-        running = asyncio.ensure_future(workers.ownership().run())
-        await workers.clock.advance(HELD_S)
-        assert workers.left_s > HELD_S / 2
-        workers.lender.error = StoreUnavailable("cut off")
-        workers.all_promise = True
-        await workers.clock.advance(10 * HELD_S)
-        assert workers.left_s > HELD_S / 2  # the store is away for everybody
-        workers.all_promise = False
-        await workers.clock.advance(HELD_S)
-        assert workers.left_s <= 0
-        running.cancel()
-
-    asyncio.run(scenario())
+async def test_workers_of_a_node_that_is_cut_off_end_with_its_right_unless_all_others_are_too() -> (
+    None
+):
+    workers = Workers(FakeClock())
+    running = asyncio.ensure_future(workers.ownership().run())
+    await workers.clock.advance(HELD_S)
+    assert workers.left_s > HELD_S / 2
+    workers.lender.error = StoreUnavailable("cut off")
+    workers.all_promise = True
+    await workers.clock.advance(10 * HELD_S)
+    assert workers.left_s > HELD_S / 2  # the store is away for everybody
+    workers.all_promise = False
+    await workers.clock.advance(HELD_S)
+    assert workers.left_s <= 0
+    running.cancel()
 
 
 @pytest.mark.requirement("cluster:workers-end")
-def test_the_workers_deadline_is_moved_on_before_anything_may_begin_again() -> None:
-    async def scenario() -> None:
-        workers = Workers(FakeClock())
-        ownership = workers.ownership()
-        workers.lender.error = StoreUnavailable("away")
-        running = asyncio.ensure_future(ownership.run())
-        await workers.clock.advance(2 * HELD_S)
-        workers.lender.error = None
-        found = list[bool]()
-        workers.on_extend = lambda: found.append(ownership.lapse is None)
-        await workers.clock.advance(HELD_S / HASTE)
-        assert found == [False]
-        assert ownership.lapse is None
-        running.cancel()
-
-    asyncio.run(scenario())
+async def test_the_workers_deadline_is_moved_on_before_anything_may_begin_again() -> None:
+    workers = Workers(FakeClock())
+    ownership = workers.ownership()
+    workers.lender.error = StoreUnavailable("away")
+    running = asyncio.ensure_future(ownership.run())
+    await workers.clock.advance(2 * HELD_S)
+    workers.lender.error = None
+    found = list[bool]()
+    workers.on_extend = lambda: found.append(ownership.lapse is None)
+    await workers.clock.advance(HELD_S / HASTE)
+    assert found == [False]
+    assert ownership.lapse is None
+    running.cancel()
 
 
 @pytest.mark.requirement("cluster:workers-end", "cluster:outage")
-def test_a_server_that_stands_still_is_away_though_no_question_to_it_ever_fails() -> None:
-    async def scenario() -> None:
-        workers = Workers(FakeClock())
-        thawed = asyncio.Event()
-        ownership = workers.ownership(until=thawed.wait)
-        workers.all_promise = True
-        running = asyncio.ensure_future(ownership.run())
-        await workers.clock.advance(10 * HELD_S)
-        assert workers.lender.asked == 0
-        assert ownership.promise()
-        assert ownership.lapse is not None
-        assert workers.left_s > HELD_S / 2  # it is so for everybody
-        thawed.set()
-        await workers.clock.advance(HELD_S / 2)
-        assert ownership.lapse is None
-        assert not ownership.promise()
-        running.cancel()
-
-    asyncio.run(scenario())
+async def test_a_server_that_stands_still_is_away_though_no_question_to_it_ever_fails() -> None:
+    workers = Workers(FakeClock())
+    thawed = asyncio.Event()
+    ownership = workers.ownership(until=thawed.wait)
+    workers.all_promise = True
+    running = asyncio.ensure_future(ownership.run())
+    await workers.clock.advance(10 * HELD_S)
+    assert workers.lender.asked == 0
+    assert ownership.promise()
+    assert ownership.lapse is not None
+    assert workers.left_s > HELD_S / 2  # it is so for everybody
+    thawed.set()
+    await workers.clock.advance(HELD_S / 2)
+    assert ownership.lapse is None
+    assert not ownership.promise()
+    running.cancel()
 
 
 @pytest.mark.requirement("cluster:workers-end", "cluster:outage")
@@ -393,68 +376,61 @@ def test_the_workers_deadline_is_moved_on_while_a_question_hangs_in_its_thread()
 
 
 @pytest.mark.requirement("cluster:workers-end", "cluster:outage")
-def test_workers_live_on_though_the_last_node_learns_of_an_outage_almost_too_late() -> None:
-    async def scenario() -> None:
-        workers = Workers(FakeClock())
-        clock, never = workers.clock, asyncio.Event()
-        begun_ms = clock.elapsed_ms()
-        running = asyncio.ensure_future(workers.ownership(until=never.wait).run())
-        # Another one renewed as the server came to a halt, and asks it again only then.
-        others_know_s = 2 * HELD_S / TRIES + HELD_S / HASTE
-        while clock.elapsed_ms() - begun_ms < others_know_s * 1000:
-            await clock.advance(HELD_S / (2 * HASTE))
-        assert workers.until_ms == 0
-        workers.all_promise = True
-        while clock.elapsed_ms() - begun_ms < (HELD_S - MARGIN_S) * 1000:
-            await clock.advance(HELD_S / (2 * HASTE))
-        assert workers.left_s > HELD_S / 2
-        running.cancel()
-
-    asyncio.run(scenario())
+async def test_workers_live_on_though_the_last_node_learns_of_an_outage_almost_too_late() -> None:
+    workers = Workers(FakeClock())
+    clock, never = workers.clock, asyncio.Event()
+    begun_ms = clock.elapsed_ms()
+    running = asyncio.ensure_future(workers.ownership(until=never.wait).run())
+    # Another one renewed as the server came to a halt, and asks it again only then.
+    others_know_s = 2 * HELD_S / TRIES + HELD_S / HASTE
+    while clock.elapsed_ms() - begun_ms < others_know_s * 1000:
+        await clock.advance(HELD_S / (2 * HASTE))
+    assert workers.until_ms == 0
+    workers.all_promise = True
+    while clock.elapsed_ms() - begun_ms < (HELD_S - MARGIN_S) * 1000:
+        await clock.advance(HELD_S / (2 * HASTE))
+    assert workers.left_s > HELD_S / 2
+    running.cancel()
 
 
 @pytest.mark.requirement("cluster:workers-end", "cluster:outage")
-def test_who_promised_takes_nothing_over_before_it_held_its_right_for_a_whole_length() -> None:
-    async def scenario() -> None:
-        workers = Workers(FakeClock())
-        ownership = workers.ownership()
-        running = asyncio.ensure_future(ownership.run())
-        await workers.clock.advance(2 * HELD_S)
-        assert ownership.is_proven
-        assert not ownership.promise()  # it can ask the store
-        assert ownership.is_proven
-        workers.lender.error = StoreUnavailable("away")
-        await workers.clock.advance(HELD_S / 2)
-        assert ownership.promise()
-        workers.lender.error = None
-        await workers.clock.advance(HELD_S * 0.9)
-        assert ownership.lapse is None
-        assert not ownership.is_proven
-        await workers.clock.advance(HELD_S * 0.2)
-        assert ownership.is_proven
-        running.cancel()
-
-    asyncio.run(scenario())
+async def test_who_promised_takes_nothing_over_before_it_held_its_right_for_a_whole_length() -> (
+    None
+):
+    workers = Workers(FakeClock())
+    ownership = workers.ownership()
+    running = asyncio.ensure_future(ownership.run())
+    await workers.clock.advance(2 * HELD_S)
+    assert ownership.is_proven
+    assert not ownership.promise()  # it can ask the store
+    assert ownership.is_proven
+    workers.lender.error = StoreUnavailable("away")
+    await workers.clock.advance(HELD_S / 2)
+    assert ownership.promise()
+    workers.lender.error = None
+    await workers.clock.advance(HELD_S * 0.9)
+    assert ownership.lapse is None
+    assert not ownership.is_proven
+    await workers.clock.advance(HELD_S * 0.2)
+    assert ownership.is_proven
+    running.cancel()
 
 
 @pytest.mark.requirement("cluster:outage")
-def test_a_right_that_lapsed_is_proven_only_a_whole_length_after_it_came_back() -> None:
-    async def scenario() -> None:
-        workers = Workers(FakeClock())
-        ownership = workers.ownership()
-        running = asyncio.ensure_future(ownership.run())
-        await workers.clock.advance(2 * HELD_S)
-        workers.lender.error = StoreUnavailable("away")
-        await workers.clock.advance(2 * HELD_S)
-        workers.lender.error = None
-        await workers.clock.advance(HELD_S / TRIES)
-        assert ownership.lapse is None
-        assert not ownership.is_proven
-        await workers.clock.advance(HELD_S)
-        assert ownership.is_proven
-        running.cancel()
-
-    asyncio.run(scenario())
+async def test_a_right_that_lapsed_is_proven_only_a_whole_length_after_it_came_back() -> None:
+    workers = Workers(FakeClock())
+    ownership = workers.ownership()
+    running = asyncio.ensure_future(ownership.run())
+    await workers.clock.advance(2 * HELD_S)
+    workers.lender.error = StoreUnavailable("away")
+    await workers.clock.advance(2 * HELD_S)
+    workers.lender.error = None
+    await workers.clock.advance(HELD_S / TRIES)
+    assert ownership.lapse is None
+    assert not ownership.is_proven
+    await workers.clock.advance(HELD_S)
+    assert ownership.is_proven
+    running.cancel()
 
 
 class Renewals:
@@ -501,41 +477,32 @@ class Renewals:
 
 
 @pytest.mark.requirement("ownership:lapse", "cluster:busy-machine")
-def test_a_loop_that_is_busy_for_longer_than_its_right_holds_does_not_lose_it() -> None:
-    async def scenario() -> None:
-        async with Renewals(2.0) as renewals:
-            begun_ms = renewals.clock.elapsed_ms()
-            while renewals.clock.elapsed_ms() - begun_ms < 2_400:
-                assert renewals.asked.acquire(timeout=20)  # our loop does nothing else
-            assert renewals.ownership.lapse is None
-
-    asyncio.run(scenario())
+async def test_a_loop_that_is_busy_for_longer_than_its_right_holds_does_not_lose_it() -> None:
+    async with Renewals(2.0) as renewals:
+        begun_ms = renewals.clock.elapsed_ms()
+        while renewals.clock.elapsed_ms() - begun_ms < 2_400:
+            assert renewals.asked.acquire(timeout=20)  # our loop does nothing else
+        assert renewals.ownership.lapse is None
 
 
 @pytest.mark.requirement("ownership:lapse")
-def test_a_loop_that_hangs_loses_its_right_and_has_it_again_when_it_turns() -> None:
-    async def scenario() -> None:
-        async with Renewals(0.1) as renewals:
-            hangs_at_ms = renewals.clock.elapsed_ms()
-            while renewals.ownership.lapse is None:
-                renewals.asked.acquire(timeout=0.01)
-                assert renewals.clock.elapsed_ms() - hangs_at_ms < 20_000
+async def test_a_loop_that_hangs_loses_its_right_and_has_it_again_when_it_turns() -> None:
+    async with Renewals(0.1) as renewals:
+        hangs_at_ms = renewals.clock.elapsed_ms()
+        while renewals.ownership.lapse is None:
+            renewals.asked.acquire(timeout=0.01)
+            assert renewals.clock.elapsed_ms() - hangs_at_ms < 20_000
 
-            await until_async("it is renewed", lambda: renewals.ownership.lapse is None)
-
-    asyncio.run(scenario())
+        await until_async("it is renewed", lambda: renewals.ownership.lapse is None)
 
 
 @pytest.mark.requirement("recovery:fenced", "cluster:outage")
-def test_peers_are_asked_and_a_loss_is_told_on_the_loop_that_answers() -> None:
-    async def scenario() -> None:
-        async with Renewals(0.2) as renewals:
-            renewals.error = StoreUnavailable("away")
-            await until_async("peers are asked", lambda: renewals.promised_on)
-            renewals.error = Fenced("epoch 2 is over")
-            await until_async("it is told", lambda: renewals.fenced)
-        ours = threading.current_thread()
-        assert renewals.promised_on == {ours}
-        assert renewals.fenced == [("epoch 2 is over", ours)]
-
-    asyncio.run(scenario())
+async def test_peers_are_asked_and_a_loss_is_told_on_the_loop_that_answers() -> None:
+    async with Renewals(0.2) as renewals:
+        renewals.error = StoreUnavailable("away")
+        await until_async("peers are asked", lambda: renewals.promised_on)
+        renewals.error = Fenced("epoch 2 is over")
+        await until_async("it is told", lambda: renewals.fenced)
+    ours = threading.current_thread()
+    assert renewals.promised_on == {ours}
+    assert renewals.fenced == [("epoch 2 is over", ours)]

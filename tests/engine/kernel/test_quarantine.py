@@ -1,9 +1,7 @@
 """An effect that keeps failing for reasons of ours is tried seldom and told once."""
 
-from pathlib import Path
-
 import pytest
-from tests.engine.world import ME, WatchedRuntime, World, in_world
+from tests.engine.world import ME, WatchedRuntime, World
 
 from subagents.domain.run.run import Phase
 from subagents.engine.kernel.quarantine import FAILURES, TRY_AGAIN_S
@@ -26,26 +24,23 @@ class Unforgetful(WatchedRuntime):
 
 
 @pytest.mark.requirement("field:paperclip-9766")
-def test_the_same_failure_again_and_again_is_quarantined_with_one_alert(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        runtime = Unforgetful(world.clock)
-        await world.crash()
-        await world.boot(runtime)
-        run_id = await world.spawn("hang")
-        await world.until(run_id, Phase.RUNNING)
-        await world.clock.result(world.engine.control.cancel(run_id, by="me"))
-        await world.clock.advance(HOURS_S)
+async def test_the_same_failure_again_and_again_is_quarantined_with_one_alert(world: World) -> None:
+    runtime = Unforgetful(world.clock)
+    await world.crash()
+    await world.boot(runtime)
+    run_id = await world.spawn("hang")
+    await world.until(run_id, Phase.RUNNING)
+    await world.clock.result(world.engine.control.cancel(run_id, by="me"))
+    await world.clock.advance(HOURS_S)
 
-        assert runtime.tries <= FAILURES + HOURS_S / TRY_AGAIN_S + 1
-        rows = await world.engine.queries.inbox(ME)
-        alerts = [row.message.text for row in rows if "10 failures" in row.message.text]
-        assert len(alerts) == 1
-        assert "10 failures in a row of ending its worker: read-only file system" in alerts[0]
-        found = await world.engine.queries.attention(ME)
-        assert ("quarantined", run_id) in [(item.kind, item.run.id) for item in found]
+    assert runtime.tries <= FAILURES + HOURS_S / TRY_AGAIN_S + 1
+    rows = await world.engine.queries.inbox(ME)
+    alerts = [row.message.text for row in rows if "10 failures" in row.message.text]
+    assert len(alerts) == 1
+    assert "10 failures in a row of ending its worker: read-only file system" in alerts[0]
+    found = await world.engine.queries.attention(ME)
+    assert ("quarantined", run_id) in [(item.kind, item.run.id) for item in found]
 
-        runtime.is_stuck = False
-        await world.until(run_id, Phase.ANNOUNCING, Phase.CLEANUP_PENDING, Phase.COMPLETED)
-        assert all(i.kind != "quarantined" for i in await world.engine.queries.attention(ME))
-
-    in_world(tmp_path, scenario)
+    runtime.is_stuck = False
+    await world.until(run_id, Phase.ANNOUNCING, Phase.CLEANUP_PENDING, Phase.COMPLETED)
+    assert all(i.kind != "quarantined" for i in await world.engine.queries.attention(ME))

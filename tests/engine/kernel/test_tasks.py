@@ -48,53 +48,44 @@ def test_a_thousand_works_under_one_limit_take_one_timer() -> None:
 
 
 @pytest.mark.requirement("tasks:shared-time-limit")
-def test_each_work_that_takes_too_long_is_cancelled_and_says_so() -> None:
-    async def scenario() -> None:
-        limit = TimeLimit(0.01)
-        first = asyncio.gather(limit.of(_hang()), limit.of(_value("done")), return_exceptions=True)
-        hung, done = await first
-        assert isinstance(hung, TimeoutError)
-        assert done == "done"
-        # And so is what begins when nothing is under way any more.
-        with pytest.raises(TimeoutError):
-            await limit.of(_hang())
+async def test_each_work_that_takes_too_long_is_cancelled_and_says_so() -> None:
+    limit = TimeLimit(0.01)
+    first = asyncio.gather(limit.of(_hang()), limit.of(_value("done")), return_exceptions=True)
+    hung, done = await first
+    assert isinstance(hung, TimeoutError)
+    assert done == "done"
+    # And so is what begins when nothing is under way any more.
+    with pytest.raises(TimeoutError):
+        await limit.of(_hang())
+    current = asyncio.current_task()
+    assert current is not None
+    assert not current.cancelling()
+
+
+@pytest.mark.requirement("tasks:shared-time-limit")
+async def test_whoever_is_cancelled_by_somebody_else_is_not_told_that_it_took_too_long() -> None:
+    limit = TimeLimit(60.0)
+    working = asyncio.ensure_future(limit.of(_hang()))
+    await asyncio.sleep(0)
+    working.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await working
+
+
+@pytest.mark.requirement("tasks:shared-time-limit")
+async def test_a_work_that_is_late_and_cancelled_is_cancelled() -> None:
+    limit = TimeLimit(0.01)
+
+    async def cancelled_while_it_is_late() -> None:
         current = asyncio.current_task()
         assert current is not None
-        assert not current.cancelling()
+        try:
+            await _hang()
+        finally:
+            current.cancel()
 
-    asyncio.run(scenario())
-
-
-@pytest.mark.requirement("tasks:shared-time-limit")
-def test_whoever_is_cancelled_by_somebody_else_is_not_told_that_it_took_too_long() -> None:
-    async def scenario() -> None:
-        limit = TimeLimit(60.0)
-        working = asyncio.ensure_future(limit.of(_hang()))
-        await asyncio.sleep(0)
-        working.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await working
-
-    asyncio.run(scenario())
-
-
-@pytest.mark.requirement("tasks:shared-time-limit")
-def test_a_work_that_is_late_and_cancelled_is_cancelled() -> None:
-    async def scenario() -> None:
-        limit = TimeLimit(0.01)
-
-        async def cancelled_while_it_is_late() -> None:
-            current = asyncio.current_task()
-            assert current is not None
-            try:
-                await _hang()
-            finally:
-                current.cancel()
-
-        with pytest.raises(asyncio.CancelledError):
-            await asyncio.ensure_future(limit.of(cancelled_while_it_is_late()))
-
-    asyncio.run(scenario())
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.ensure_future(limit.of(cancelled_while_it_is_late()))
 
 
 @pytest.mark.requirement("tasks:shared-time-limit")

@@ -18,41 +18,35 @@ def is_under_way(world: World, run_id: RunId) -> bool:
 
 
 @pytest.mark.requirement("delivery:under-way")
-def test_a_result_is_under_way_while_a_call_waits_for_it_or_for_the_session(
-    tmp_path: Path,
+async def test_a_result_is_under_way_while_a_call_waits_for_it_or_for_the_session(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        done, other = await world.spawn(), await world.spawn("hang")
-        await world.until(done, Phase.COMPLETED)
-        assert not is_under_way(world, done)
-        calls = [
-            asyncio.create_task(
-                world.engine.mailbox.wait(runs, session=ME, until="all", timeout_s=60, reader="a")
-            )
-            for runs in ([done, other], [])
-        ]
-        for call in calls:
-            await world.clock.idle()
-            assert is_under_way(world, done)
-            call.cancel()
-            await asyncio.gather(call, return_exceptions=True)
-        assert not is_under_way(world, done)
-
-    in_world(tmp_path, scenario)
+    done, other = await world.spawn(), await world.spawn("hang")
+    await world.until(done, Phase.COMPLETED)
+    assert not is_under_way(world, done)
+    calls = [
+        asyncio.create_task(
+            world.engine.mailbox.wait(runs, session=ME, until="all", timeout_s=60, reader="a")
+        )
+        for runs in ([done, other], [])
+    ]
+    for call in calls:
+        await world.clock.idle()
+        assert is_under_way(world, done)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+    assert not is_under_way(world, done)
 
 
 @pytest.mark.requirement("delivery:under-way")
-def test_a_client_that_polls_is_expected_only_so_long(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        done = await world.spawn()
-        await world.until(done, Phase.COMPLETED)
+async def test_a_client_that_polls_is_expected_only_so_long(world: World) -> None:
+    done = await world.spawn()
+    await world.until(done, Phase.COMPLETED)
 
-        world.engine.mailbox.expect([announcement_id(done)], for_ms=11_000)
-        assert is_under_way(world, done)
-        await world.clock.advance(12)
-        assert not is_under_way(world, done)
-
-    in_world(tmp_path, scenario)
+    world.engine.mailbox.expect([announcement_id(done)], for_ms=11_000)
+    assert is_under_way(world, done)
+    await world.clock.advance(12)
+    assert not is_under_way(world, done)
 
 
 @pytest.mark.requirement("delivery:under-way")

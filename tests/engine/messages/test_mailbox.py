@@ -20,68 +20,63 @@ T = TypeVar("T")
 
 
 @pytest.mark.requirement("delivery:offer-lease", "wait:whole-session")
-def test_whoever_waits_gets_what_a_dead_reader_held_as_soon_as_its_lease_is_over(
-    tmp_path: Path,
+async def test_whoever_waits_gets_what_a_dead_reader_held_as_soon_as_its_lease_is_over(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await world.spawn()
-        await world.until(run_id, Phase.COMPLETED)
-        assert len(await world.engine.mailbox.offer_inbox(ME, reader="dead")) == 1
-        begun = world.clock.now_ms()
+    run_id = await world.spawn()
+    await world.until(run_id, Phase.COMPLETED)
+    assert len(await world.engine.mailbox.offer_inbox(ME, reader="dead")) == 1
+    begun = world.clock.now_ms()
 
-        found = await world.clock.result(
-            world.engine.mailbox.wait([], session=ME, timeout_s=300, reader="alive")
-        )
+    found = await world.clock.result(
+        world.engine.mailbox.wait([], session=ME, timeout_s=300, reader="alive")
+    )
 
-        assert found.offered == (announcement_id(run_id),)
-        assert world.clock.now_ms() - begun == 60_000
-
-    in_world(tmp_path, scenario)
+    assert found.offered == (announcement_id(run_id),)
+    assert world.clock.now_ms() - begun == 60_000
 
 
 @pytest.mark.requirement("wait:whole-session", "delivery:consumed-once")
-def test_whoever_waits_beside_a_reader_is_let_go_when_that_one_acknowledges(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await world.spawn()
-        await world.until(run_id, Phase.COMPLETED)
-        (row,) = await world.engine.mailbox.offer_inbox(ME, reader="first")
-        waiting = asyncio.ensure_future(
-            world.engine.mailbox.wait([], session=ME, timeout_s=300, reader="second")
-        )
-        await world.clock.advance(10)
-        assert not waiting.done()
-        begun = world.clock.now_ms()
-        await world.clock.result(world.engine.mailbox.acknowledge([row.message.id], reader="first"))
+async def test_whoever_waits_beside_a_reader_is_let_go_when_that_one_acknowledges(
+    world: World,
+) -> None:
+    run_id = await world.spawn()
+    await world.until(run_id, Phase.COMPLETED)
+    (row,) = await world.engine.mailbox.offer_inbox(ME, reader="first")
+    waiting = asyncio.ensure_future(
+        world.engine.mailbox.wait([], session=ME, timeout_s=300, reader="second")
+    )
+    await world.clock.advance(10)
+    assert not waiting.done()
+    begun = world.clock.now_ms()
+    await world.clock.result(world.engine.mailbox.acknowledge([row.message.id], reader="first"))
 
-        found = await world.clock.result(waiting)
+    found = await world.clock.result(waiting)
 
-        assert (found.completed, found.offered) == ((), ())
-        assert world.clock.now_ms() - begun < 1_000
-
-    in_world(tmp_path, scenario)
+    assert (found.completed, found.offered) == ((), ())
+    assert world.clock.now_ms() - begun < 1_000
 
 
 @pytest.mark.requirement("wait:whole-session")
-def test_whoever_waits_is_told_at_once_though_another_has_given_up_waiting(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await world.spawn("slow")
-        gone, stays = (
-            asyncio.ensure_future(
-                world.engine.mailbox.wait([], session=ME, timeout_s=300, reader=reader)
-            )
-            for reader in ("gone", "stays")
+async def test_whoever_waits_is_told_at_once_though_another_has_given_up_waiting(
+    world: World,
+) -> None:
+    run_id = await world.spawn("slow")
+    gone, stays = (
+        asyncio.ensure_future(
+            world.engine.mailbox.wait([], session=ME, timeout_s=300, reader=reader)
         )
-        await world.until(run_id, Phase.RUNNING)
-        gone.cancel()
-        await world.until(run_id, Phase.COMPLETED)
-        ended = world.clock.now_ms()
+        for reader in ("gone", "stays")
+    )
+    await world.until(run_id, Phase.RUNNING)
+    gone.cancel()
+    await world.until(run_id, Phase.COMPLETED)
+    ended = world.clock.now_ms()
 
-        found = await world.clock.result(stays)
+    found = await world.clock.result(stays)
 
-        assert found.offered == (announcement_id(run_id),)
-        assert world.clock.now_ms() - ended < 1_000
-
-    in_world(tmp_path, scenario)
+    assert found.offered == (announcement_id(run_id),)
+    assert world.clock.now_ms() - ended < 1_000
 
 
 @pytest.mark.requirement("wait:whole-session", "delivery:consumed-once")
@@ -147,20 +142,17 @@ def test_omnigent_5614_what_nobody_acknowledges_is_offered_once_more_and_then_ne
 
 
 @pytest.mark.requirement("wait:needs")
-def test_a_wait_that_does_not_ask_for_needs_is_left_alone_by_questions(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await world.spawn("hang")
-        await world.until(run_id, Phase.RUNNING)
-        await world.clock.result(world.engine.questions.ask(run_id, "which?"))
-        begun = world.clock.now_ms()
+async def test_a_wait_that_does_not_ask_for_needs_is_left_alone_by_questions(world: World) -> None:
+    run_id = await world.spawn("hang")
+    await world.until(run_id, Phase.RUNNING)
+    await world.clock.result(world.engine.questions.ask(run_id, "which?"))
+    begun = world.clock.now_ms()
 
-        found = await world.clock.result(
-            world.engine.mailbox.wait([run_id], session=ME, timeout_s=5, reader="me")
-        )
+    found = await world.clock.result(
+        world.engine.mailbox.wait([run_id], session=ME, timeout_s=5, reader="me")
+    )
 
-        assert (found.needs, world.clock.now_ms() - begun) == ((), 5_000)
-
-    in_world(tmp_path, scenario)
+    assert (found.needs, world.clock.now_ms() - begun) == ((), 5_000)
 
 
 @pytest.mark.requirement("wait:needs")
@@ -224,22 +216,19 @@ def test_a_wait_returns_when_the_provider_refuses_an_awaited_run_and_once_only(
 
 
 @pytest.mark.requirement("delivery:consumed-once", "commit:failure-recovers")
-def test_what_a_failed_commit_was_to_consume_is_unread_and_consumed_by_the_next_who_says_so(
-    tmp_path: Path,
+async def test_what_a_failed_commit_was_to_consume_is_unread_and_consumed_by_the_next_who_says_so(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await world.spawn("hang")
-        await world.until(run_id, Phase.RUNNING)
-        await world.clock.result(world.engine.questions.notify(run_id, "half way"))
-        (row,) = await world.engine.mailbox.offer_inbox(ME, reader="first")
-        world.store.failures_left = 1
-        with pytest.raises(StoreUnavailable):
-            await world.engine.mailbox.acknowledge([row.message.id], reader="first")
-        await world.clock.until(lambda: world.engine.degraded is None, within_s=30)
+    run_id = await world.spawn("hang")
+    await world.until(run_id, Phase.RUNNING)
+    await world.clock.result(world.engine.questions.notify(run_id, "half way"))
+    (row,) = await world.engine.mailbox.offer_inbox(ME, reader="first")
+    world.store.failures_left = 1
+    with pytest.raises(StoreUnavailable):
+        await world.engine.mailbox.acknowledge([row.message.id], reader="first")
+    await world.clock.until(lambda: world.engine.degraded is None, within_s=30)
 
-        done = world.engine.mailbox.acknowledge([row.message.id], reader="second")
+    done = world.engine.mailbox.acknowledge([row.message.id], reader="second")
 
-        assert await world.clock.result(done) == 1
-        assert world.store.inbox(ME, unconsumed=True) == []
-
-    in_world(tmp_path, scenario)
+    assert await world.clock.result(done) == 1
+    assert world.store.inbox(ME, unconsumed=True) == []

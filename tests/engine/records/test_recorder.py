@@ -94,40 +94,34 @@ async def alerts(world: World, run_id: RunId) -> list[str]:
 
 
 @pytest.mark.requirement("recorder:lines")
-def test_lines_are_numbered_and_have_their_time_type_and_attempt(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await talking(world, *texts(2), agent="quick")
-        await world.until(run_id)
-        found = await lines(world, run_id)
+async def test_lines_are_numbered_and_have_their_time_type_and_attempt(world: World) -> None:
+    run_id = await talking(world, *texts(2), agent="quick")
+    await world.until(run_id)
+    found = await lines(world, run_id)
 
-        assert [line.seq for line in found] == list(range(1, len(found) + 1))
-        assert spoken(found) == ["line 0", "line 1"]
-        assert {line.attempt for line in found} == {1}
-        assert all(a.ts <= b.ts for a, b in pairwise(found))
-        assert found[0].type is LineType.USER
-        assert found[0].text == "task from main: do quick"
-        assert found[-1].text == "attempt 1 exited with code 0 — run ended: ok"
-
-    in_world(tmp_path, scenario)
+    assert [line.seq for line in found] == list(range(1, len(found) + 1))
+    assert spoken(found) == ["line 0", "line 1"]
+    assert {line.attempt for line in found} == {1}
+    assert all(a.ts <= b.ts for a, b in pairwise(found))
+    assert found[0].type is LineType.USER
+    assert found[0].text == "task from main: do quick"
+    assert found[-1].text == "attempt 1 exited with code 0 — run ended: ok"
 
 
 @pytest.mark.requirement("recorder:restart")
-def test_after_a_crash_reading_goes_on_where_lines_were_kept(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await talking(world, *texts(3))
-        before = await lines(world, run_id)
-        runtime = world.runtime
-        assert isinstance(runtime, Talkative)
-        runtime.words += texts(2, start=3)
-        await world.restart()
-        await world.clock.advance(1)
-        after = await lines(world, run_id)
+async def test_after_a_crash_reading_goes_on_where_lines_were_kept(world: World) -> None:
+    run_id = await talking(world, *texts(3))
+    before = await lines(world, run_id)
+    runtime = world.runtime
+    assert isinstance(runtime, Talkative)
+    runtime.words += texts(2, start=3)
+    await world.restart()
+    await world.clock.advance(1)
+    after = await lines(world, run_id)
 
-        assert after[: len(before)] == before
-        assert spoken(after) == [f"line {n}" for n in range(5)]
-        assert runtime.asked_from == [0, 3]
-
-    in_world(tmp_path, scenario)
+    assert after[: len(before)] == before
+    assert spoken(after) == [f"line {n}" for n in range(5)]
+    assert runtime.asked_from == [0, 3]
 
 
 @pytest.mark.requirement("recorder:restart")
@@ -159,46 +153,42 @@ def test_where_lines_were_kept_is_asked_again_when_there_was_no_memory_to_look(
 
 
 @pytest.mark.requirement("recorder:alerts-once")
-def test_an_alert_is_durable_before_the_line_and_told_once_over_a_restart(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await talking(world, *texts(1), RATE_LIMITED)
-        assert await alerts(world, run_id) == [
-            "[subagent:talker] ❌ API error: rate limited (retry 2/5)"
-        ]
-        # As if the crash had come between the alert and the line it belongs to.
-        await world.crash()
-        world.engine.recorder._transcripts.forget(run_id)
-        await world.boot(world.runtime)
-        await world.clock.advance(1)
+async def test_an_alert_is_durable_before_the_line_and_told_once_over_a_restart(
+    world: World,
+) -> None:
+    run_id = await talking(world, *texts(1), RATE_LIMITED)
+    assert await alerts(world, run_id) == [
+        "[subagent:talker] ❌ API error: rate limited (retry 2/5)"
+    ]
+    # As if the crash had come between the alert and the line it belongs to.
+    await world.crash()
+    world.engine.recorder._transcripts.forget(run_id)
+    await world.boot(world.runtime)
+    await world.clock.advance(1)
 
-        assert len(await alerts(world, run_id)) == 1
-        events = [e.event for e in world.store.journal(run_id, limit=1000)]
-        assert sum(isinstance(e, Alerted) for e in events) == 1
-
-    in_world(tmp_path, scenario)
+    assert len(await alerts(world, run_id)) == 1
+    events = [e.event for e in world.store.journal(run_id, limit=1000)]
+    assert sum(isinstance(e, Alerted) for e in events) == 1
 
 
 @pytest.mark.requirement("cleanup:keep-or-delete")
-def test_who_waits_to_write_while_a_transcript_is_deleted_does_not_bring_it_back(
-    tmp_path: Path,
+async def test_who_waits_to_write_while_a_transcript_is_deleted_does_not_bring_it_back(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await talking(world, *texts(1))
-        recorder, run = world.engine.recorder, await world.run(run_id)
-        assert len(recorder._transcripts.read(run_id, LogQuery()).lines) > 1
-        opened = recorder._of(run_id)
-        await opened.lock.acquire()  # somebody writes now
-        opened.checkpoint = replace(opened.checkpoint, journal_seq=0)  # there is more to write
-        deleting = asyncio.ensure_future(recorder.forget(run_id))
-        await world.clock.idle()
-        opened.lock.release()
+    run_id = await talking(world, *texts(1))
+    recorder, run = world.engine.recorder, await world.run(run_id)
+    assert len(recorder._transcripts.read(run_id, LogQuery()).lines) > 1
+    opened = recorder._of(run_id)
+    await opened.lock.acquire()  # somebody writes now
+    opened.checkpoint = replace(opened.checkpoint, journal_seq=0)  # there is more to write
+    deleting = asyncio.ensure_future(recorder.forget(run_id))
+    await world.clock.idle()
+    opened.lock.release()
 
-        await recorder._write([run])  # had its turn before the deletion had
-        await deleting
+    await recorder._write([run])  # had its turn before the deletion had
+    await deleting
 
-        assert recorder._transcripts.read(run_id, LogQuery()).lines == ()
-
-    in_world(tmp_path, scenario)
+    assert recorder._transcripts.read(run_id, LogQuery()).lines == ()
 
 
 @pytest.mark.requirement("recorder:never-holds-up")
@@ -259,29 +249,24 @@ def test_what_cannot_be_written_for_want_of_the_journal_is_written_later(
 
 
 @pytest.mark.requirement("recorder:reader-cancelled")
-def test_a_reader_that_goes_away_while_it_writes_takes_nothing_along(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_reader_that_goes_away_while_it_writes_takes_nothing_along(
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await talking(world, *texts(1))
-        run = await world.run(run_id)
-        recorder = world.engine.recorder
-        world.hold_commits()
-        await recorder.record(
-            run, OutputBatch(items=(*texts(2, start=1), RATE_LIMITED), positions={})
-        )
-        reading = asyncio.ensure_future(recorder.read(run, LogQuery()))
-        await world.clock.idle()
-        reading.cancel()
-        await world.clock.idle()
-        world.let_commits_go()
-        await world.clock.result(recorder.written(run), within_s=10)
+    run_id = await talking(world, *texts(1))
+    run = await world.run(run_id)
+    recorder = world.engine.recorder
+    world.hold_commits()
+    await recorder.record(run, OutputBatch(items=(*texts(2, start=1), RATE_LIMITED), positions={}))
+    reading = asyncio.ensure_future(recorder.read(run, LogQuery()))
+    await world.clock.idle()
+    reading.cancel()
+    await world.clock.idle()
+    world.let_commits_go()
+    await world.clock.result(recorder.written(run), within_s=10)
 
-        assert reading.cancelled()
-        assert spoken(await lines(world, run_id)) == ["line 0", "line 1", "line 2"]
-        assert len(await alerts(world, run_id)) == 1
-
-    in_world(tmp_path, scenario)
+    assert reading.cancelled()
+    assert spoken(await lines(world, run_id)) == ["line 0", "line 1", "line 2"]
+    assert len(await alerts(world, run_id)) == 1
 
 
 @pytest.mark.requirement("recorder:holes-are-told")
@@ -313,23 +298,20 @@ def test_lines_that_could_not_be_kept_leave_no_silent_hole(
 
 
 @pytest.mark.requirement("alerts:stuck-once")
-def test_silence_is_told_once_and_again_after_something_was_said(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await talking(world, *texts(1))
-        await world.clock.advance(295)
-        assert await alerts(world, run_id) == []
-        await world.clock.advance(10)
-        told = await alerts(world, run_id)
-        assert len(told) == 1
-        assert told[0].startswith("[subagent:talker] ⚠️ No progress for 5 minutes")
-        await world.clock.advance(1200)
-        assert len(await alerts(world, run_id)) == 1
-        await world.restart()
-        await world.clock.advance(60)
+async def test_silence_is_told_once_and_again_after_something_was_said(world: World) -> None:
+    run_id = await talking(world, *texts(1))
+    await world.clock.advance(295)
+    assert await alerts(world, run_id) == []
+    await world.clock.advance(10)
+    told = await alerts(world, run_id)
+    assert len(told) == 1
+    assert told[0].startswith("[subagent:talker] ⚠️ No progress for 5 minutes")
+    await world.clock.advance(1200)
+    assert len(await alerts(world, run_id)) == 1
+    await world.restart()
+    await world.clock.advance(60)
 
-        assert len(await alerts(world, run_id)) == 1
-
-    in_world(tmp_path, scenario)
+    assert len(await alerts(world, run_id)) == 1
 
 
 @pytest.mark.requirement("daemon:idle")
@@ -359,22 +341,20 @@ def test_a_thousand_quiet_runs_are_looked_at_only_when_one_of_them_is_due(
 
 
 @pytest.mark.requirement("alerts:to-a-run")
-def test_a_requester_that_is_a_run_hears_of_alerts_where_it_works(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        parent = await talking(world)
-        runtime = world.runtime
-        assert isinstance(runtime, Talkative)
-        runtime.words = [RATE_LIMITED]
-        child = await world.spawn_child(parent, "hang", label="kid")
-        await world.until(child, Phase.RUNNING)
-        await world.clock.advance(2)
+@pytest.mark.world(max_spawn_depth=2)
+async def test_a_requester_that_is_a_run_hears_of_alerts_where_it_works(world: World) -> None:
+    parent = await talking(world)
+    runtime = world.runtime
+    assert isinstance(runtime, Talkative)
+    runtime.words = [RATE_LIMITED]
+    child = await world.spawn_child(parent, "hang", label="kid")
+    await world.until(child, Phase.RUNNING)
+    await world.clock.advance(2)
 
-        assert runtime.steered == ["[subagent:kid] ❌ API error: rate limited (retry 2/5)"]
-        key = (await world.run(parent)).session.first_key
-        rows = await world.engine.queries.inbox(key)
-        assert [row.consumed_at_ms is not None for row in rows] == [True]
-
-    in_world(tmp_path, scenario, max_spawn_depth=2)
+    assert runtime.steered == ["[subagent:kid] ❌ API error: rate limited (retry 2/5)"]
+    key = (await world.run(parent)).session.first_key
+    rows = await world.engine.queries.inbox(key)
+    assert [row.consumed_at_ms is not None for row in rows] == [True]
 
 
 @pytest.mark.requirement("alerts:last-acts")
@@ -395,56 +375,45 @@ def test_what_a_worker_did_last_is_told_before_its_end(
 
 
 @pytest.mark.requirement("alerts:outdated")
-def test_whoever_reads_the_end_of_a_run_is_not_told_its_old_news(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await talking(world, RATE_LIMITED)
-        assert len(await world.engine.queries.inbox(ME, unconsumed=True)) == 1
-        await world.clock.result(world.engine.control.cancel(run_id, by="me"))
-        await world.until(run_id)
-        found = await world.clock.result(
-            world.engine.mailbox.wait([run_id], session=ME, reader="me")
-        )
-        await world.clock.result(world.engine.mailbox.acknowledge(found.offered, reader="me"))
+async def test_whoever_reads_the_end_of_a_run_is_not_told_its_old_news(world: World) -> None:
+    run_id = await talking(world, RATE_LIMITED)
+    assert len(await world.engine.queries.inbox(ME, unconsumed=True)) == 1
+    await world.clock.result(world.engine.control.cancel(run_id, by="me"))
+    await world.until(run_id)
+    found = await world.clock.result(world.engine.mailbox.wait([run_id], session=ME, reader="me"))
+    await world.clock.result(world.engine.mailbox.acknowledge(found.offered, reader="me"))
 
-        assert await world.engine.queries.inbox(ME, unconsumed=True) == ()
-        assert len(await world.engine.queries.inbox(ME)) == 2
-
-    in_world(tmp_path, scenario)
+    assert await world.engine.queries.inbox(ME, unconsumed=True) == ()
+    assert len(await world.engine.queries.inbox(ME)) == 2
 
 
 @pytest.mark.requirement("recorder:thinking")
-def test_thoughts_and_long_lines_are_cut_and_say_by_how_much(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await talking(
-            world,
-            OutputItem(type=LineType.THINKING, text="h" * 1000),
-            OutputItem(type=LineType.TEXT, text="x" * 10_000),
-        )
-        thought, text = (await lines(world, run_id, types=(LineType.THINKING, LineType.TEXT)))[:2]
+async def test_thoughts_and_long_lines_are_cut_and_say_by_how_much(world: World) -> None:
+    run_id = await talking(
+        world,
+        OutputItem(type=LineType.THINKING, text="h" * 1000),
+        OutputItem(type=LineType.TEXT, text="x" * 10_000),
+    )
+    thought, text = (await lines(world, run_id, types=(LineType.THINKING, LineType.TEXT)))[:2]
 
-        assert thought.text == f"{'h' * 300}… (700 more characters)"
-        assert text.text == f"{'x' * 8000}… (2000 more characters)"
-
-    in_world(tmp_path, scenario)
+    assert thought.text == f"{'h' * 300}… (700 more characters)"
+    assert text.text == f"{'x' * 8000}… (2000 more characters)"
 
 
 @pytest.mark.requirement("recorder:restart")
-def test_what_a_killed_daemon_wrote_is_synced_before_its_workers_copy_goes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_what_a_killed_daemon_wrote_is_synced_before_its_workers_copy_goes(
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await talking(world, *texts(3))
-        await lines(world, run_id)
-        await world.crash()
-        await world.boot()
-        recorder, run = world.engine.recorder, await world.run(run_id)
-        synced: list[RunId] = []
-        monkeypatch.setattr(recorder._transcripts, "sync", synced.append)
-        recorder._open.clear()  # nothing is read in this life of what had ended in the last one
+    run_id = await talking(world, *texts(3))
+    await lines(world, run_id)
+    await world.crash()
+    await world.boot()
+    recorder, run = world.engine.recorder, await world.run(run_id)
+    synced: list[RunId] = []
+    monkeypatch.setattr(recorder._transcripts, "sync", synced.append)
+    recorder._open.clear()  # nothing is read in this life of what had ended in the last one
 
-        assert await recorder.sync(run)
-        assert await recorder.sync(run)
+    assert await recorder.sync(run)
+    assert await recorder.sync(run)
 
-        assert synced == [run_id]
-
-    in_world(tmp_path, scenario)
+    assert synced == [run_id]

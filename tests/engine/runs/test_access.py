@@ -35,125 +35,103 @@ async def asking(world: World, **spec: object) -> Run:
 
 
 @pytest.mark.requirement("access:caller-is-ceiling", "access:receipt")
-def test_a_run_may_do_no_more_than_its_caller_and_its_receipt_says_so(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        receipt = await world.clock.result(world.try_spawn("hang", ceiling=READER))
+async def test_a_run_may_do_no_more_than_its_caller_and_its_receipt_says_so(world: World) -> None:
+    receipt = await world.clock.result(world.try_spawn("hang", ceiling=READER))
 
-        access = access_of(receipt.run)
-        assert (access.level, access.kept_by) == (READ, Keeper.PROGRAM)
-        assert any("sandbox" in each and "may only read" in each for each in receipt.warnings)
-        said = run_building.receipt(receipt)
-        assert said.access is not None
-        assert said.access.text.startswith("may read, and write nothing")
+    access = access_of(receipt.run)
+    assert (access.level, access.kept_by) == (READ, Keeper.PROGRAM)
+    assert any("sandbox" in each and "may only read" in each for each in receipt.warnings)
+    said = run_building.receipt(receipt)
+    assert said.access is not None
+    assert said.access.text.startswith("may read, and write nothing")
 
-        free = await world.clock.result(world.try_spawn("hang"))
-        assert access_of(free.run) == Access(level=FULL)
-        assert free.warnings == ()
-
-    in_world(tmp_path, scenario)
+    free = await world.clock.result(world.try_spawn("hang"))
+    assert access_of(free.run) == Access(level=FULL)
+    assert free.warnings == ()
 
 
 @pytest.mark.requirement("access:inherited")
-def test_a_child_may_do_no_more_than_its_parent_nor_ask_for_it(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        top = await world.spawn("hang", access=READ)
-        await world.until(top, Phase.RUNNING)
+@pytest.mark.world(max_spawn_depth=2)
+async def test_a_child_may_do_no_more_than_its_parent_nor_ask_for_it(world: World) -> None:
+    top = await world.spawn("hang", access=READ)
+    await world.until(top, Phase.RUNNING)
 
-        child = await world.spawn_child(top, "slow")
-        assert access_of(await world.run(child)).level is READ
-        with pytest.raises(Forbidden, match="more than its requester may give"):
-            await world.spawn_child(top, "slow", access=WRITE)
-
-    in_world(tmp_path, scenario, max_spawn_depth=2)
+    child = await world.spawn_child(top, "slow")
+    assert access_of(await world.run(child)).level is READ
+    with pytest.raises(Forbidden, match="more than its requester may give"):
+        await world.spawn_child(top, "slow", access=WRITE)
 
 
 @pytest.mark.requirement("access:inherited")
-def test_a_child_of_a_run_that_may_write_here_only_reads_elsewhere(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        top = await world.spawn("hang", access=WRITE)
-        await world.until(top, Phase.RUNNING)
-        (world.directory / "below").mkdir()
+@pytest.mark.world(max_spawn_depth=2)
+async def test_a_child_of_a_run_that_may_write_here_only_reads_elsewhere(world: World) -> None:
+    top = await world.spawn("hang", access=WRITE)
+    await world.until(top, Phase.RUNNING)
+    (world.directory / "below").mkdir()
 
-        near = await world.spawn_child(top, "slow", cwd=str(world.directory / "below"))
-        away = await world.spawn_child(top, "slow", cwd="/")
-        assert access_of(await world.run(near)).level is WRITE
-        assert access_of(await world.run(away)).level is READ
-
-    in_world(tmp_path, scenario, max_spawn_depth=2)
+    near = await world.spawn_child(top, "slow", cwd=str(world.directory / "below"))
+    away = await world.spawn_child(top, "slow", cwd="/")
+    assert access_of(await world.run(near)).level is WRITE
+    assert access_of(await world.run(away)).level is READ
 
 
 @pytest.mark.requirement("access:ask-a-person")
-def test_more_than_the_caller_may_waits_for_a_yes(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run = await asking(world)
-        assert run.phase is Phase.WAITING
-        question = run.pending_requests[0]
-        assert "may itself only read" in question.question
-        assert "waits for a yes" in why_now(run, world.clock.now_ms())
-        assert run_building.run_status(run) == "blocked"
-        assert "only" not in str(access_of(run).narrowed)
+async def test_more_than_the_caller_may_waits_for_a_yes(world: World) -> None:
+    run = await asking(world)
+    assert run.phase is Phase.WAITING
+    question = run.pending_requests[0]
+    assert "may itself only read" in question.question
+    assert "waits for a yes" in why_now(run, world.clock.now_ms())
+    assert run_building.run_status(run) == "blocked"
+    assert "only" not in str(access_of(run).narrowed)
 
-        await world.engine.questions.answer(question.id, "", decision=Decision.APPROVE, by="me")
-        run = await world.until(run.id, Phase.RUNNING)
-        assert access_of(run).level is WRITE
-        assert await world.folded(run.id) == run
-
-    in_world(tmp_path, scenario)
+    await world.engine.questions.answer(question.id, "", decision=Decision.APPROVE, by="me")
+    run = await world.until(run.id, Phase.RUNNING)
+    assert access_of(run).level is WRITE
+    assert await world.folded(run.id) == run
 
 
 @pytest.mark.requirement("access:ask-a-person")
 @pytest.mark.parametrize("decision", [Decision.DENY, Decision.ANSWER])
-def test_anything_but_a_yes_is_a_no(tmp_path: Path, decision: Decision) -> None:
-    async def scenario(world: World) -> None:
-        run = await asking(world)
-        await world.engine.questions.answer(
-            run.pending_requests[0].id, "not now", decision=decision, by="me"
-        )
+async def test_anything_but_a_yes_is_a_no(world: World, decision: Decision) -> None:
+    run = await asking(world)
+    await world.engine.questions.answer(
+        run.pending_requests[0].id, "not now", decision=decision, by="me"
+    )
 
-        await ended_without_a_start(world, run.id, "denied by me (not now)")
-
-    in_world(tmp_path, scenario)
+    await ended_without_a_start(world, run.id, "denied by me (not now)")
 
 
 @pytest.mark.requirement("access:ask-a-person")
-def test_a_run_waits_for_its_yes_for_hours_and_starts_on_a_yes_alone(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run = await asking(world)
+async def test_a_run_waits_for_its_yes_for_hours_and_starts_on_a_yes_alone(world: World) -> None:
+    run = await asking(world)
 
-        await world.clock.advance(6 * 3_600)
-        assert (await world.run(run.id)).phase is Phase.WAITING
-        request = run.pending_requests[0]
-        await world.engine.questions.answer(request.id, "", decision=Decision.APPROVE, by="me")
-        await world.until(run.id, Phase.RUNNING)
-
-    in_world(tmp_path, scenario)
+    await world.clock.advance(6 * 3_600)
+    assert (await world.run(run.id)).phase is Phase.WAITING
+    request = run.pending_requests[0]
+    await world.engine.questions.answer(request.id, "", decision=Decision.APPROVE, by="me")
+    await world.until(run.id, Phase.RUNNING)
 
 
 @pytest.mark.requirement("access:ask-a-person")
-def test_a_run_that_is_cancelled_asks_no_more(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run = await asking(world)
-        await world.engine.control.cancel(run.id, by="me", reason=None)
-        run = await world.until(run.id)
-        assert run.pending_requests == ()
-        assert run.outcome is not None
-        assert run.outcome.status is Status.CANCELLED
-
-    in_world(tmp_path, scenario)
+async def test_a_run_that_is_cancelled_asks_no_more(world: World) -> None:
+    run = await asking(world)
+    await world.engine.control.cancel(run.id, by="me", reason=None)
+    run = await world.until(run.id)
+    assert run.pending_requests == ()
+    assert run.outcome is not None
+    assert run.outcome.status is Status.CANCELLED
 
 
 @pytest.mark.requirement("access:ask-a-person")
-def test_a_yes_waits_for_the_other_runs_all_the_same(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        first = await world.spawn("slow")
-        run = await asking(world, depends_on=(first,))
-        question = run.pending_requests[0]
-        await world.engine.questions.answer(question.id, "", decision=Decision.APPROVE, by="me")
-        assert (await world.run(run.id)).phase is Phase.WAITING
-        await world.until(first)
-        await world.until(run.id, Phase.RUNNING)
-
-    in_world(tmp_path, scenario)
+async def test_a_yes_waits_for_the_other_runs_all_the_same(world: World) -> None:
+    first = await world.spawn("slow")
+    run = await asking(world, depends_on=(first,))
+    question = run.pending_requests[0]
+    await world.engine.questions.answer(question.id, "", decision=Decision.APPROVE, by="me")
+    assert (await world.run(run.id)).phase is Phase.WAITING
+    await world.until(first)
+    await world.until(run.id, Phase.RUNNING)
 
 
 async def ended_without_a_start(world: World, run_id: RunId, why: str) -> None:
@@ -200,82 +178,68 @@ def test_a_caller_sends_no_message_to_a_worker_that_may_do_more_than_itself(tmp_
 
 
 @pytest.mark.requirement("sandbox:receipt", "sandbox:inherited")
-def test_a_child_of_a_sandboxed_run_sees_what_its_parent_sees(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        receipt = await world.clock.result(
-            world.try_spawn("hang", isolation=Isolation.SANDBOX, network=Network.HOST)
-        )
-        top = receipt.run.id
-        await world.until(top, Phase.RUNNING)
-        said = run_building.receipt(receipt)
-        assert said.access is not None
-        assert (said.access.sees, said.access.network) == (str(world.directory), True)
-        assert "(sandbox)" in said.access.text
+@pytest.mark.world(max_spawn_depth=2)
+async def test_a_child_of_a_sandboxed_run_sees_what_its_parent_sees(world: World) -> None:
+    receipt = await world.clock.result(
+        world.try_spawn("hang", isolation=Isolation.SANDBOX, network=Network.HOST)
+    )
+    top = receipt.run.id
+    await world.until(top, Phase.RUNNING)
+    said = run_building.receipt(receipt)
+    assert said.access is not None
+    assert (said.access.sees, said.access.network) == (str(world.directory), True)
+    assert "(sandbox)" in said.access.text
 
-        (world.directory / "below").mkdir()
-        (world.directory / "link").symlink_to("/")
-        child = await world.spawn_child(top, "slow", cwd=str(world.directory / "below"))
-        access = access_of(await world.run(child))
-        assert access.sees == str(world.directory)
-        assert not access.network
-        for away in ("/", str(world.directory / "link")):
-            with pytest.raises(Forbidden, match="not seen by its requester"):
-                await world.spawn_child(top, "slow", cwd=away)
-        with pytest.raises(UsageError, match="does not work in a sandbox"):
-            await world.spawn_child(top, "slow", isolation=Isolation.WORKTREE)
-        assert await world.folded(child) == await world.run(child)
-
-    in_world(tmp_path, scenario, max_spawn_depth=2)
+    (world.directory / "below").mkdir()
+    (world.directory / "link").symlink_to("/")
+    child = await world.spawn_child(top, "slow", cwd=str(world.directory / "below"))
+    access = access_of(await world.run(child))
+    assert access.sees == str(world.directory)
+    assert not access.network
+    for away in ("/", str(world.directory / "link")):
+        with pytest.raises(Forbidden, match="not seen by its requester"):
+            await world.spawn_child(top, "slow", cwd=away)
+    with pytest.raises(UsageError, match="does not work in a sandbox"):
+        await world.spawn_child(top, "slow", isolation=Isolation.WORKTREE)
+    assert await world.folded(child) == await world.run(child)
 
 
 @pytest.mark.requirement("sandbox:configured")
-def test_an_agent_in_a_sandbox_is_in_it_whatever_the_spawn_says(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        agent = world.settings.agents["slow"]
-        boxed = replace(agent, isolation=AgentIsolation.SANDBOX, network=Network.NONE)
-        settings = replace(world.settings, agents={"slow": boxed})
-        run = await world.run(await world.spawn("slow", settings=settings))
-        assert access_of(run).sees == str(world.directory)
-        with pytest.raises(Forbidden, match=r"agents\.slow\.network"):
-            await world.spawn("slow", settings=settings, network=Network.HOST)
-
-    in_world(tmp_path, scenario)
+async def test_an_agent_in_a_sandbox_is_in_it_whatever_the_spawn_says(world: World) -> None:
+    agent = world.settings.agents["slow"]
+    boxed = replace(agent, isolation=AgentIsolation.SANDBOX, network=Network.NONE)
+    settings = replace(world.settings, agents={"slow": boxed})
+    run = await world.run(await world.spawn("slow", settings=settings))
+    assert access_of(run).sees == str(world.directory)
+    with pytest.raises(Forbidden, match=r"agents\.slow\.network"):
+        await world.spawn("slow", settings=settings, network=Network.HOST)
 
 
 @pytest.mark.requirement("access:links")
 @pytest.mark.parametrize("leads", ["/", "..", "../..", "/etc"])
-def test_a_link_leads_a_child_nowhere_that_its_parent_may_not_write(
-    tmp_path: Path, leads: str
+@pytest.mark.world(max_spawn_depth=2)
+async def test_a_link_leads_a_child_nowhere_that_its_parent_may_not_write(
+    world: World, leads: str
 ) -> None:
-    async def scenario(world: World) -> None:
-        real = str((world.directory / leads).resolve()), str(world.directory.resolve() / "below")
-        top = await world.spawn("hang", access=WRITE)
-        await world.until(top, Phase.RUNNING)
-        (world.directory / "out").symlink_to(leads)
-        (world.directory / "below").mkdir()
-        (world.directory / "in").symlink_to("below")
+    real = str((world.directory / leads).resolve()), str(world.directory.resolve() / "below")
+    top = await world.spawn("hang", access=WRITE)
+    await world.until(top, Phase.RUNNING)
+    (world.directory / "out").symlink_to(leads)
+    (world.directory / "below").mkdir()
+    (world.directory / "in").symlink_to("below")
 
-        away = await world.run(
-            await world.spawn_child(top, "slow", cwd=str(world.directory / "out"))
-        )
-        assert access_of(away).level is READ
-        assert away.resolved.cwd == real[0]
-        near = await world.run(
-            await world.spawn_child(top, "slow", cwd=str(world.directory / "in"))
-        )
-        assert (access_of(near).level, access_of(near).is_pinned) == (WRITE, True)
-        assert near.resolved.cwd == real[1]
-
-    in_world(tmp_path, scenario, max_spawn_depth=2)
+    away = await world.run(await world.spawn_child(top, "slow", cwd=str(world.directory / "out")))
+    assert access_of(away).level is READ
+    assert away.resolved.cwd == real[0]
+    near = await world.run(await world.spawn_child(top, "slow", cwd=str(world.directory / "in")))
+    assert (access_of(near).level, access_of(near).is_pinned) == (WRITE, True)
+    assert near.resolved.cwd == real[1]
 
 
 @pytest.mark.requirement("access:links")
-def test_a_person_may_work_behind_a_link(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        (world.directory / "below").mkdir()
-        (world.directory / "in").symlink_to("below")
-        cwd = str(world.directory / "in")
-        run = await world.run(await world.spawn("hang", access=WRITE, cwd=cwd))
-        assert (run.resolved.cwd, access_of(run).is_pinned) == (cwd, False)
-
-    in_world(tmp_path, scenario)
+async def test_a_person_may_work_behind_a_link(world: World) -> None:
+    (world.directory / "below").mkdir()
+    (world.directory / "in").symlink_to("below")
+    cwd = str(world.directory / "in")
+    run = await world.run(await world.spawn("hang", access=WRITE, cwd=cwd))
+    assert (run.resolved.cwd, access_of(run).is_pinned) == (cwd, False)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engine.world import ME, World, in_world, settings_of
+from tests.engine.world import ME, World, settings_of
 
 from subagents.config.settings import Agent, AgentSubagents, Capabilities
 from subagents.domain.agents.agent_stats import Stats, Tokens, rate_of
@@ -69,82 +69,74 @@ async def chosen(world: World, task: str, **rest: Any) -> Run:
 
 
 @pytest.mark.requirement("spawn:auto")
-def test_the_agent_that_fits_the_task_is_chosen_and_the_reason_stored(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        team(world)
-        run = await chosen(world, "write tests for the parser")
-        assert run.resolved.agent_id == "tester"
-        assert run.spec.agent_id == "auto"
-        assert run.resolved.chosen is not None
-        assert run.resolved.chosen.text.startswith("best of 2: the hint names its tags: tests")
-        assert (await chosen(world, "the documentation")).resolved.agent_id == "writer"
-        again = world.engine.spawner.retry(
-            (await world.until(run.id)).id, SpawnContext(session=ME, settings=world.settings)
-        )
-        assert (await world.clock.result(again)).run.resolved.agent_id == "tester"
-
-    in_world(tmp_path, scenario, runtimes=BOTH)
+@pytest.mark.world(runtimes=BOTH)
+async def test_the_agent_that_fits_the_task_is_chosen_and_the_reason_stored(world: World) -> None:
+    team(world)
+    run = await chosen(world, "write tests for the parser")
+    assert run.resolved.agent_id == "tester"
+    assert run.spec.agent_id == "auto"
+    assert run.resolved.chosen is not None
+    assert run.resolved.chosen.text.startswith("best of 2: the hint names its tags: tests")
+    assert (await chosen(world, "the documentation")).resolved.agent_id == "writer"
+    again = world.engine.spawner.retry(
+        (await world.until(run.id)).id, SpawnContext(session=ME, settings=world.settings)
+    )
+    assert (await world.clock.result(again)).run.resolved.agent_id == "tester"
 
 
 @pytest.mark.requirement("spawn:auto")
-def test_of_two_that_fit_alike_the_one_whose_attempts_succeeded_is_chosen(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        team(world, proven=TEAM["tester"])
-        world.engine.parts = {"counts": Counts()}
-        run = await chosen(world, "write tests for the parser")
+@pytest.mark.world(runtimes=BOTH)
+async def test_of_two_that_fit_alike_the_one_whose_attempts_succeeded_is_chosen(
+    world: World,
+) -> None:
+    team(world, proven=TEAM["tester"])
+    world.engine.parts = {"counts": Counts()}
+    run = await chosen(world, "write tests for the parser")
 
-        assert run.resolved.agent_id == "proven"
-        assert run.resolved.chosen is not None
-        assert "20 of 20 runs ok" in run.resolved.chosen.text
-
-    in_world(tmp_path, scenario, runtimes=BOTH)
-
-
-@pytest.mark.requirement("spawn:auto")
-def test_the_runs_of_one_call_are_spread_over_agents_that_fit_alike(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        world.settings = replace(settings_of(), agents={"a": agent("works"), "b": agent("works")})
-        spec = RunSpec(task="anything", agent_id="auto")
-        spawning = world.engine.spawner.spawn_batch(
-            [RunAsked(spec=each) for each in [spec] * 4],
-            SpawnContext(session=ME, settings=world.settings, cwd=str(tmp_path)),
-        )
-        receipts = await world.clock.result(spawning)
-        assert [each.run.resolved.agent_id for each in receipts] == ["a", "b", "a", "b"]
-
-    in_world(tmp_path, scenario, runtimes=BOTH)
+    assert run.resolved.agent_id == "proven"
+    assert run.resolved.chosen is not None
+    assert "20 of 20 runs ok" in run.resolved.chosen.text
 
 
 @pytest.mark.requirement("spawn:auto")
-def test_an_agent_is_given_only_those_that_it_may_use(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        team(world)
-        run = await chosen(world, "write tests for the parser", is_operator=False)
-        assert run.resolved.agent_id == "writer"
-        assert run.resolved.chosen is not None
-        assert run.resolved.chosen.text.startswith("only one that can take it")
-        stranger = SessionKey("agent:nobody:x")
-        with pytest.raises(NotFound, match="none of 0 agents"):
-            await chosen(world, "tests", is_operator=False, requester=stranger)
-
-    in_world(tmp_path, scenario, runtimes=BOTH)
-
-
-@pytest.mark.requirement("spawn:auto")
-def test_an_agent_that_cannot_do_what_is_asked_for_is_left_out(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        team(world)
-        with pytest.raises(NotFound, match="none of 4 agents can take this task"):
-            await chosen(world, "write tests", isolation=Isolation.SANDBOX)
-
-    in_world(tmp_path, scenario, runtimes=BOTH, abilities=Abilities(survives_daemon=True))
+@pytest.mark.world(runtimes=BOTH)
+async def test_the_runs_of_one_call_are_spread_over_agents_that_fit_alike(
+    world: World, tmp_path: Path
+) -> None:
+    world.settings = replace(settings_of(), agents={"a": agent("works"), "b": agent("works")})
+    spec = RunSpec(task="anything", agent_id="auto")
+    spawning = world.engine.spawner.spawn_batch(
+        [RunAsked(spec=each) for each in [spec] * 4],
+        SpawnContext(session=ME, settings=world.settings, cwd=str(tmp_path)),
+    )
+    receipts = await world.clock.result(spawning)
+    assert [each.run.resolved.agent_id for each in receipts] == ["a", "b", "a", "b"]
 
 
 @pytest.mark.requirement("spawn:auto")
-def test_an_agent_of_that_name_is_meant_first(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        team(world, auto=agent("the user's own"))
-        run = await chosen(world, "write tests")
-        assert (run.resolved.agent_id, run.resolved.chosen) == ("auto", None)
+@pytest.mark.world(runtimes=BOTH)
+async def test_an_agent_is_given_only_those_that_it_may_use(world: World) -> None:
+    team(world)
+    run = await chosen(world, "write tests for the parser", is_operator=False)
+    assert run.resolved.agent_id == "writer"
+    assert run.resolved.chosen is not None
+    assert run.resolved.chosen.text.startswith("only one that can take it")
+    stranger = SessionKey("agent:nobody:x")
+    with pytest.raises(NotFound, match="none of 0 agents"):
+        await chosen(world, "tests", is_operator=False, requester=stranger)
 
-    in_world(tmp_path, scenario, runtimes=BOTH)
+
+@pytest.mark.requirement("spawn:auto")
+@pytest.mark.world(runtimes=BOTH, abilities=Abilities(survives_daemon=True))
+async def test_an_agent_that_cannot_do_what_is_asked_for_is_left_out(world: World) -> None:
+    team(world)
+    with pytest.raises(NotFound, match="none of 4 agents can take this task"):
+        await chosen(world, "write tests", isolation=Isolation.SANDBOX)
+
+
+@pytest.mark.requirement("spawn:auto")
+@pytest.mark.world(runtimes=BOTH)
+async def test_an_agent_of_that_name_is_meant_first(world: World) -> None:
+    team(world, auto=agent("the user's own"))
+    run = await chosen(world, "write tests")
+    assert (run.resolved.agent_id, run.resolved.chosen) == ("auto", None)

@@ -65,349 +65,312 @@ def used_by(world: World, root: RunId) -> int:
 
 
 @pytest.mark.requirement("budget:reserved-at-spawn", "field:stale-pool-read")
-def test_fifty_racing_children_get_no_more_than_there_is(tmp_path: Path) -> None:
+@pytest.mark.world(max_spawn_depth=2, max_children_per_agent=100)
+async def test_fifty_racing_children_get_no_more_than_there_is(world: World) -> None:
     """prime-agent #1192: 270k tokens were spent under a cap of 100k, each saw a stale total."""
+    lead = await running(world, budget=Budget(max_tokens=100_000))
+    session = world.engine.ledger.published[lead].session_key
+    tries = [
+        world.try_spawn(
+            "hang", requester=session, is_operator=False, budget=Budget(max_tokens=7_000)
+        )
+        for _ in range(50)
+    ]
+    found = await world.clock.result(asyncio.gather(*tries, return_exceptions=True))
 
-    async def scenario(world: World) -> None:
-        lead = await running(world, budget=Budget(max_tokens=100_000))
-        session = world.engine.ledger.published[lead].session_key
-        tries = [
-            world.try_spawn(
-                "hang", requester=session, is_operator=False, budget=Budget(max_tokens=7_000)
-            )
-            for _ in range(50)
-        ]
-        found = await world.clock.result(asyncio.gather(*tries, return_exceptions=True))
-
-        accepted = [each for each in found if not isinstance(each, BaseException)]
-        errors = [each for each in found if isinstance(each, Forbidden)]
-        assert (len(accepted), len(errors)) == (12, 38)
-        assert {error.guardrail for error in errors} == {"budget"}
-        run = await world.run(lead)
-        assert spending.promised(run).tokens == 84_000
-
-    in_world(tmp_path, scenario, max_spawn_depth=2, max_children_per_agent=100)
+    accepted = [each for each in found if not isinstance(each, BaseException)]
+    errors = [each for each in found if isinstance(each, Forbidden)]
+    assert (len(accepted), len(errors)) == (12, 38)
+    assert {error.guardrail for error in errors} == {"budget"}
+    run = await world.run(lead)
+    assert spending.promised(run).tokens == 84_000
 
 
 @pytest.mark.requirement("budget:reserved-at-spawn")
-def test_a_child_that_ends_gives_back_what_it_did_not_use(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        lead = await running(world, budget=Budget(max_tokens=1_000, max_runs=3))
-        first = await running(world, lead, budget=Budget(max_tokens=800))
-        error = await refused(world, lead, budget=Budget(max_tokens=200))
-        assert "has 100 of 1k tokens left for sub-agents (100 more are kept" in error.message
-        await use(world, first, 300)
-        await world.clock.result(world.engine.control.cancel(first, by="me"))
-        await world.until(first)
-        await use(world, lead, 50)
+@pytest.mark.world(max_spawn_depth=2)
+async def test_a_child_that_ends_gives_back_what_it_did_not_use(world: World) -> None:
+    lead = await running(world, budget=Budget(max_tokens=1_000, max_runs=3))
+    first = await running(world, lead, budget=Budget(max_tokens=800))
+    error = await refused(world, lead, budget=Budget(max_tokens=200))
+    assert "has 100 of 1k tokens left for sub-agents (100 more are kept" in error.message
+    await use(world, first, 300)
+    await world.clock.result(world.engine.control.cancel(first, by="me"))
+    await world.until(first)
+    await use(world, lead, 50)
 
-        await refused(world, lead, budget=Budget(max_tokens=551))
-        await running(world, lead, budget=Budget(max_tokens=550))
-        error = await refused(world, lead, budget=Budget(max_tokens=1))
-        assert "tokens" in error.message
-        run = await world.run(lead)
-        assert spending.promised(run).runs == 3
-        assert spending.spent(run).tokens_in == 350
-
-    in_world(tmp_path, scenario, max_spawn_depth=2)
+    await refused(world, lead, budget=Budget(max_tokens=551))
+    await running(world, lead, budget=Budget(max_tokens=550))
+    error = await refused(world, lead, budget=Budget(max_tokens=1))
+    assert "tokens" in error.message
+    run = await world.run(lead)
+    assert spending.promised(run).runs == 3
+    assert spending.spent(run).tokens_in == 350
 
 
 @pytest.mark.requirement("budget:reserved-at-spawn")
-def test_a_batch_that_does_not_fit_as_a_whole_stores_nothing(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        lead = await running(world, budget=Budget(max_runs=4))
-        session = world.engine.ledger.published[lead].session_key
-        specs = [RunSpec(task="x", agent_id="hang", label=f"c{n}") for n in range(4)]
-        with pytest.raises(Forbidden, match="has 3 of 4 runs left for sub-agents, and 4 runs"):
-            await world.batch(*specs, requester=session)
-        assert not (await world.run(lead)).children
-        await world.batch(*specs[:3], requester=session)
-        assert len((await world.run(lead)).children) == 3
-
-    in_world(tmp_path, scenario, max_spawn_depth=2)
+@pytest.mark.world(max_spawn_depth=2)
+async def test_a_batch_that_does_not_fit_as_a_whole_stores_nothing(world: World) -> None:
+    lead = await running(world, budget=Budget(max_runs=4))
+    session = world.engine.ledger.published[lead].session_key
+    specs = [RunSpec(task="x", agent_id="hang", label=f"c{n}") for n in range(4)]
+    with pytest.raises(Forbidden, match="has 3 of 4 runs left for sub-agents, and 4 runs"):
+        await world.batch(*specs, requester=session)
+    assert not (await world.run(lead)).children
+    await world.batch(*specs[:3], requester=session)
+    assert len((await world.run(lead)).children) == 3
 
 
 @pytest.mark.requirement("budget:reserved-at-spawn")
-def test_a_grandchild_is_counted_by_every_budget_above_it(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        top = await running(world, budget=Budget(max_runs=3))
-        middle = await running(world, top)
-        await running(world, middle)
-        error = await refused(world, middle)
+@pytest.mark.world(max_spawn_depth=3)
+async def test_a_grandchild_is_counted_by_every_budget_above_it(world: World) -> None:
+    top = await running(world, budget=Budget(max_runs=3))
+    middle = await running(world, top)
+    await running(world, middle)
+    error = await refused(world, middle)
 
-        assert f"({top}) has 0 of 3 runs left" in error.message
-        assert await refused(world, top)
-        # The retry that an operator asks for is a run like any other; outside it is free.
-        assert (await running(world)) not in {top, middle}
-
-    in_world(tmp_path, scenario, max_spawn_depth=3)
+    assert f"({top}) has 0 of 3 runs left" in error.message
+    assert await refused(world, top)
+    # The retry that an operator asks for is a run like any other; outside it is free.
+    assert (await running(world)) not in {top, middle}
 
 
 @pytest.mark.requirement("spawn:guardrail-budget")
-def test_the_budget_is_the_last_thing_that_is_asked(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        lead = await running(world, budget=Budget(max_runs=2))
-        await running(world, lead)
-        await refused(world, lead)
-        with pytest.raises(NotFound, match="Dependency run not found: nobody"):
-            await world.spawn_child(lead, "hang", depends_on=("nobody",))
-        full = settings_of(max_children_per_agent=1, max_spawn_depth=2)
-        with pytest.raises(Forbidden) as found:
-            await world.spawn_child(lead, "hang", settings=full)
-        assert found.value.guardrail == "children"
-
-    in_world(tmp_path, scenario, max_spawn_depth=2)
+@pytest.mark.world(max_spawn_depth=2)
+async def test_the_budget_is_the_last_thing_that_is_asked(world: World) -> None:
+    lead = await running(world, budget=Budget(max_runs=2))
+    await running(world, lead)
+    await refused(world, lead)
+    with pytest.raises(NotFound, match="Dependency run not found: nobody"):
+        await world.spawn_child(lead, "hang", depends_on=("nobody",))
+    full = settings_of(max_children_per_agent=1, max_spawn_depth=2)
+    with pytest.raises(Forbidden) as found:
+        await world.spawn_child(lead, "hang", settings=full)
+    assert found.value.guardrail == "children"
 
 
 # -- the end of a budget ------------------------------------------------------------------------
 
 
 @pytest.mark.requirement("budget:report-reserve", "field:ate-the-report-turn")
-def test_when_the_children_are_stopped_their_parent_still_gets_its_report_turn(
-    tmp_path: Path,
+@pytest.mark.world(max_spawn_depth=3, max_concurrent=1)
+async def test_when_the_children_are_stopped_their_parent_still_gets_its_report_turn(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        lead = await world.spawn("parent", budget=Budget(max_tokens=1_000))
-        await world.until(lead, Phase.RUNNING)
-        live = await running(world, lead)
-        deep = await running(world, live)
-        queued = await world.spawn_child(lead, "hang")
-        waits = await world.spawn_child(lead, depends_on=(queued,))
-        await world.until(lead, Phase.ENDING)
-        await use(world, deep, 905)
-        run = await world.until(lead)
+    lead = await world.spawn("parent", budget=Budget(max_tokens=1_000))
+    await world.until(lead, Phase.RUNNING)
+    live = await running(world, lead)
+    deep = await running(world, live)
+    queued = await world.spawn_child(lead, "hang")
+    waits = await world.spawn_child(lead, depends_on=(queued,))
+    await world.until(lead, Phase.ENDING)
+    await use(world, deep, 905)
+    run = await world.until(lead)
 
-        ends = {
-            each: (found.status, found.reason)
-            for each in (live, deep, queued, waits)
-            if (found := (await world.run(each)).outcome) is not None
-        }
-        assert ends == {
-            live: (Status.PARTIAL, Reason.BUDGET),
-            deep: (Status.PARTIAL, Reason.BUDGET),
-            queued: (Status.ERROR, Reason.BUDGET),
-            waits: (Status.ERROR, Reason.BUDGET),
-        }
-        assert run.outcome == OK
-        assert run.attempt.turn.number == 2
-        assert "All your sub-agents ended" in world.runtime.turns[0]
-        assert "the rest is kept for its own report" in world.runtime.turns[0]
-        assert world.runtime.starts_of(queued) == world.runtime.starts_of(waits) == 0
-
-    in_world(tmp_path, scenario, max_spawn_depth=3, max_concurrent=1)
+    ends = {
+        each: (found.status, found.reason)
+        for each in (live, deep, queued, waits)
+        if (found := (await world.run(each)).outcome) is not None
+    }
+    assert ends == {
+        live: (Status.PARTIAL, Reason.BUDGET),
+        deep: (Status.PARTIAL, Reason.BUDGET),
+        queued: (Status.ERROR, Reason.BUDGET),
+        waits: (Status.ERROR, Reason.BUDGET),
+    }
+    assert run.outcome == OK
+    assert run.attempt.turn.number == 2
+    assert "All your sub-agents ended" in world.runtime.turns[0]
+    assert "the rest is kept for its own report" in world.runtime.turns[0]
+    assert world.runtime.starts_of(queued) == world.runtime.starts_of(waits) == 0
 
 
 @pytest.mark.requirement("budget:stop-at-100", "budget:stop-below")
-def test_a_budget_that_is_used_up_across_restarts_ends_three_levels_and_is_announced(
-    tmp_path: Path,
+@pytest.mark.world(max_spawn_depth=3)
+async def test_a_budget_that_is_used_up_across_restarts_ends_three_levels_and_is_announced(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        top = await running(world, budget=Budget(max_tokens=1_000), label="top")
-        middle = await running(world, top, retry_count=3)
-        leaf = await running(world, middle, retry_count=3)
-        await use(world, leaf, 400)
-        await world.restart()
-        await use(world, middle, 200)
-        await world.restart()
-        assert spending.spent(await world.run(top)).tokens_in == 600
-        await use(world, top, 450)
+    top = await running(world, budget=Budget(max_tokens=1_000), label="top")
+    middle = await running(world, top, retry_count=3)
+    leaf = await running(world, middle, retry_count=3)
+    await use(world, leaf, 400)
+    await world.restart()
+    await use(world, middle, 200)
+    await world.restart()
+    assert spending.spent(await world.run(top)).tokens_in == 600
+    await use(world, top, 450)
 
-        for run_id in (top, middle, leaf):
-            run = await world.until(run_id, within_s=10)
-            assert run.outcome is not None
-            assert (run.outcome.status, run.outcome.reason) == (Status.PARTIAL, Reason.BUDGET)
-            assert len(run.attempts) == 1
-            assert await world.folded(run_id) == run
-        inbox = world.store.inbox(ME, unconsumed=True, limit=100)
-        announced = [row for row in inbox if row.message.kind is MessageKind.ANNOUNCEMENT]
-        assert [row.message.run_id for row in announced] == [top]
-        assert "its budget is used up: 1.1k of 1k tokens" in announced[0].message.text
-        assert "all 3 runs: tokens 1.1k" in announced[0].message.text
-        alerts = [row.message.text for row in inbox if row.message.kind is MessageKind.ALERT]
-        assert alerts == [
-            "[subagent:top] 💰 60% of the budget: 600 of 1k tokens",
-            (
-                "[subagent:top] 💰 105% of the budget: 1.1k of 1k tokens "
-                "(what was under way reported 450 at once); it is stopped"
-            ),
-        ]
-
-    in_world(tmp_path, scenario, max_spawn_depth=3)
+    for run_id in (top, middle, leaf):
+        run = await world.until(run_id, within_s=10)
+        assert run.outcome is not None
+        assert (run.outcome.status, run.outcome.reason) == (Status.PARTIAL, Reason.BUDGET)
+        assert len(run.attempts) == 1
+        assert await world.folded(run_id) == run
+    inbox = world.store.inbox(ME, unconsumed=True, limit=100)
+    announced = [row for row in inbox if row.message.kind is MessageKind.ANNOUNCEMENT]
+    assert [row.message.run_id for row in announced] == [top]
+    assert "its budget is used up: 1.1k of 1k tokens" in announced[0].message.text
+    assert "all 3 runs: tokens 1.1k" in announced[0].message.text
+    alerts = [row.message.text for row in inbox if row.message.kind is MessageKind.ALERT]
+    assert alerts == [
+        "[subagent:top] 💰 60% of the budget: 600 of 1k tokens",
+        (
+            "[subagent:top] 💰 105% of the budget: 1.1k of 1k tokens "
+            "(what was under way reported 450 at once); it is stopped"
+        ),
+    ]
 
 
 @pytest.mark.requirement("budget:stop-at-100")
-def test_use_that_reaches_the_limit_stops_the_run_at_once_and_not_with_the_next_flush(
-    tmp_path: Path,
+async def test_use_that_reaches_the_limit_stops_the_run_at_once_and_not_with_the_next_flush(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        reports = [{"usage": {"tokensIn": n * 400}} for n in range(1, 9)]
-        script = tuple(step for each in reports for step in (each, {"sleep_ms": 50}))
-        fast = replace(world.settings.agents["hang"], script=(*script, {"hang": True}))
-        world.settings = replace(world.settings, agents={**world.settings.agents, "fast": fast})
-        run_id = await world.spawn("fast", budget=Budget(max_tokens=1_000))
-        run = await world.until(run_id, within_s=5)
+    reports = [{"usage": {"tokensIn": n * 400}} for n in range(1, 9)]
+    script = tuple(step for each in reports for step in (each, {"sleep_ms": 50}))
+    fast = replace(world.settings.agents["hang"], script=(*script, {"hang": True}))
+    world.settings = replace(world.settings, agents={**world.settings.agents, "fast": fast})
+    run_id = await world.spawn("fast", budget=Budget(max_tokens=1_000))
+    run = await world.until(run_id, within_s=5)
 
-        assert run.outcome is not None
-        assert run.outcome.reason is Reason.BUDGET
-        assert spending.total_usage(run).tokens == 1_200
-
-    in_world(tmp_path, scenario)
+    assert run.outcome is not None
+    assert run.outcome.reason is Reason.BUDGET
+    assert spending.total_usage(run).tokens == 1_200
 
 
 @pytest.mark.requirement("budget:uncached-tokens", "budget:stop-at-100")
-def test_a_long_conversation_that_is_read_from_a_cache_stays_below_a_cap_of_tokens(
-    tmp_path: Path,
+async def test_a_long_conversation_that_is_read_from_a_cache_stays_below_a_cap_of_tokens(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        turns = [{"tokensIn": n * 50_000, "tokensCacheRead": n * 49_000} for n in range(1, 21)]
-        script = tuple(step for each in turns for step in ({"usage": each}, {"sleep_ms": 50}))
-        long = replace(world.settings.agents["quick"], script=(*script, {"result": "done"}))
-        world.settings = replace(world.settings, agents={**world.settings.agents, "long": long})
-        run = await world.until(await world.spawn("long", budget=Budget(max_tokens=500_000)))
-        stopped = await world.until(
-            await world.spawn("long", budget=Budget(max_total_tokens=500_000))
-        )
+    turns = [{"tokensIn": n * 50_000, "tokensCacheRead": n * 49_000} for n in range(1, 21)]
+    script = tuple(step for each in turns for step in ({"usage": each}, {"sleep_ms": 50}))
+    long = replace(world.settings.agents["quick"], script=(*script, {"result": "done"}))
+    world.settings = replace(world.settings, agents={**world.settings.agents, "long": long})
+    run = await world.until(await world.spawn("long", budget=Budget(max_tokens=500_000)))
+    stopped = await world.until(await world.spawn("long", budget=Budget(max_total_tokens=500_000)))
 
-        assert run.outcome == OK
-        assert spending.total_usage(run).tokens == 20_000
-        assert stopped.outcome is not None
-        assert stopped.outcome.error == (
-            "stopped: its budget is used up: 500k of 500k total tokens"
-        )
-
-    in_world(tmp_path, scenario)
+    assert run.outcome == OK
+    assert spending.total_usage(run).tokens == 20_000
+    assert stopped.outcome is not None
+    assert stopped.outcome.error == ("stopped: its budget is used up: 500k of 500k total tokens")
 
 
 @pytest.mark.requirement("budget:raised", "budget:reserved-at-spawn")
-def test_an_agent_raises_budgets_below_it_within_its_own_and_a_person_that_of_all(
-    tmp_path: Path,
+@pytest.mark.world(max_spawn_depth=3)
+async def test_an_agent_raises_budgets_below_it_within_its_own_and_a_person_that_of_all(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        async def raised(run_id: RunId, tokens: int, by: str) -> None:
-            added = Amounts(tokens=tokens, total_tokens=tokens)
-            steered = world.engine.control.steer(run_id, "more", by=by, added=added)
-            await world.clock.result(steered)
-            await world.clock.advance(2)
+    async def raised(run_id: RunId, tokens: int, by: str) -> None:
+        added = Amounts(tokens=tokens, total_tokens=tokens)
+        steered = world.engine.control.steer(run_id, "more", by=by, added=added)
+        await world.clock.result(steered)
+        await world.clock.advance(2)
 
-        lead = await running(world, budget=Budget(max_tokens=1_000))
-        child = await running(world, lead, budget=Budget(max_tokens=500))
-        agent = (await world.run(lead)).session_key
-        with pytest.raises(Forbidden, match="has 400 of 1k tokens left for sub-agents"):
-            await raised(child, 401, agent)
-        await raised(child, 400, agent)
-        with pytest.raises(Forbidden, match="a run cannot steer itself"):
-            await raised(lead, 1, agent)
-        await raised(lead, 9_000, "a person")
+    lead = await running(world, budget=Budget(max_tokens=1_000))
+    child = await running(world, lead, budget=Budget(max_tokens=500))
+    agent = (await world.run(lead)).session_key
+    with pytest.raises(Forbidden, match="has 400 of 1k tokens left for sub-agents"):
+        await raised(child, 401, agent)
+    await raised(child, 400, agent)
+    with pytest.raises(Forbidden, match="a run cannot steer itself"):
+        await raised(lead, 1, agent)
+    await raised(lead, 9_000, "a person")
 
-        found = await world.run(child)
-        assert found.spec.budget == Budget(max_tokens=900)
-        assert spending.promised(await world.run(lead)).tokens == 900
-        assert (await world.run(lead)).spec.budget == Budget(max_tokens=10_000)
-        journal = world.store.journal(child, after_seq=0, limit=100)
-        (event,) = [each.event for each in journal if isinstance(each.event, SteerRequested)]
-        assert (event.by, event.added) == (agent, Amounts(tokens=400, total_tokens=400))
-        await world.restart()
-        assert (await world.run(child)).spec.budget == Budget(max_tokens=900)
-
-    in_world(tmp_path, scenario, max_spawn_depth=3)
+    found = await world.run(child)
+    assert found.spec.budget == Budget(max_tokens=900)
+    assert spending.promised(await world.run(lead)).tokens == 900
+    assert (await world.run(lead)).spec.budget == Budget(max_tokens=10_000)
+    journal = world.store.journal(child, after_seq=0, limit=100)
+    (event,) = [each.event for each in journal if isinstance(each.event, SteerRequested)]
+    assert (event.by, event.added) == (agent, Amounts(tokens=400, total_tokens=400))
+    await world.restart()
+    assert (await world.run(child)).spec.budget == Budget(max_tokens=900)
 
 
 @pytest.mark.requirement("budget:stop-below")
-def test_a_start_that_was_still_to_come_does_not_happen_any_more(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        top = await running(world, budget=Budget(max_tokens=100))
-        world.engine.outbox.add = lambda entry: None  # type: ignore[method-assign]
-        child = await world.spawn_child(top, "hang")
-        await use(world, top, 95)
-        assert (await world.run(child)).phase is Phase.SPAWNING
-        await world.restart()
-        run = await world.until(child, within_s=10)
+@pytest.mark.world(max_spawn_depth=2)
+async def test_a_start_that_was_still_to_come_does_not_happen_any_more(world: World) -> None:
+    top = await running(world, budget=Budget(max_tokens=100))
+    world.engine.outbox.add = lambda entry: None  # type: ignore[method-assign]
+    child = await world.spawn_child(top, "hang")
+    await use(world, top, 95)
+    assert (await world.run(child)).phase is Phase.SPAWNING
+    await world.restart()
+    run = await world.until(child, within_s=10)
 
-        assert run.outcome is not None
-        assert (run.outcome.status, run.outcome.reason) == (Status.ERROR, Reason.BUDGET)
-        assert (run.outcome.error or "").startswith("not started: the budget of run")
-        assert world.runtime.starts_of(child) == 0
-        assert (await world.run(top)).phase is Phase.RUNNING
-
-    in_world(tmp_path, scenario, max_spawn_depth=2)
+    assert run.outcome is not None
+    assert (run.outcome.status, run.outcome.reason) == (Status.ERROR, Reason.BUDGET)
+    assert (run.outcome.error or "").startswith("not started: the budget of run")
+    assert world.runtime.starts_of(child) == 0
+    assert (await world.run(top)).phase is Phase.RUNNING
 
 
 @pytest.mark.requirement("budget:retry-needs-budget", "field:retries-cost-six-times")
-def test_a_child_that_fails_is_not_tried_again_when_the_budget_above_it_is_used_up(
-    tmp_path: Path,
+@pytest.mark.world(max_spawn_depth=2)
+async def test_a_child_that_fails_is_not_tried_again_when_the_budget_above_it_is_used_up(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        top = await running(world, budget=Budget(max_tokens=100))
-        child = await world.spawn_child(top, "fail", retry_count=9, retry_delay=60_000)
-        await world.until(child, Phase.RETRY_WAIT)
-        await use(world, top, 95)
-        run = await world.until(child, within_s=1)
+    top = await running(world, budget=Budget(max_tokens=100))
+    child = await world.spawn_child(top, "fail", retry_count=9, retry_delay=60_000)
+    await world.until(child, Phase.RETRY_WAIT)
+    await use(world, top, 95)
+    run = await world.until(child, within_s=1)
 
-        assert run.outcome is not None
-        assert (run.outcome.status, run.outcome.reason) == (Status.ERROR, Reason.BUDGET)
-        assert len(run.attempts) == 1
-
-    in_world(tmp_path, scenario, max_spawn_depth=2)
+    assert run.outcome is not None
+    assert (run.outcome.status, run.outcome.reason) == (Status.ERROR, Reason.BUDGET)
+    assert len(run.attempts) == 1
 
 
 @pytest.mark.requirement("budget:wall-clock")
-def test_the_time_of_a_subtree_is_up_while_no_daemon_lives(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        top = await running(world, budget=Budget(max_seconds=60))
-        child = await running(world, top)
-        await world.crash()
-        world.clock.jump(120)
-        await world.boot()
-        first = await world.until(child, within_s=10)
-        run = await world.until(top, within_s=10)
+@pytest.mark.world(max_spawn_depth=2)
+async def test_the_time_of_a_subtree_is_up_while_no_daemon_lives(world: World) -> None:
+    top = await running(world, budget=Budget(max_seconds=60))
+    child = await running(world, top)
+    await world.crash()
+    world.clock.jump(120)
+    await world.boot()
+    first = await world.until(child, within_s=10)
+    run = await world.until(top, within_s=10)
 
-        assert first.outcome is not None
-        assert first.outcome.reason is Reason.BUDGET
-        assert run.outcome is not None
-        assert "its budget is used up: 2m" in (run.outcome.error or "")
-
-    in_world(tmp_path, scenario, max_spawn_depth=2)
+    assert first.outcome is not None
+    assert first.outcome.reason is Reason.BUDGET
+    assert run.outcome is not None
+    assert "its budget is used up: 2m" in (run.outcome.error or "")
 
 
 @pytest.mark.requirement("budget:wall-clock", "budget:report-reserve")
-def test_at_nine_tenths_of_the_time_only_the_children_are_stopped(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        top = await running(world, budget=Budget(max_seconds=100))
-        child = await running(world, top)
-        await world.clock.advance(89)
-        assert (await world.run(child)).phase is Phase.RUNNING
-        await world.clock.advance(2)
-        assert (await world.run(child)).is_settled
-        assert (await world.run(top)).phase is Phase.RUNNING
-        assert "is used up but for its own report" in (await refused(world, top)).message
-        run = await world.until(top, within_s=10)
-        assert run.outcome is not None
-        assert run.outcome.status is Status.PARTIAL
-
-    in_world(tmp_path, scenario, max_spawn_depth=2)
+@pytest.mark.world(max_spawn_depth=2)
+async def test_at_nine_tenths_of_the_time_only_the_children_are_stopped(world: World) -> None:
+    top = await running(world, budget=Budget(max_seconds=100))
+    child = await running(world, top)
+    await world.clock.advance(89)
+    assert (await world.run(child)).phase is Phase.RUNNING
+    await world.clock.advance(2)
+    assert (await world.run(child)).is_settled
+    assert (await world.run(top)).phase is Phase.RUNNING
+    assert "is used up but for its own report" in (await refused(world, top)).message
+    run = await world.until(top, within_s=10)
+    assert run.outcome is not None
+    assert run.outcome.status is Status.PARTIAL
 
 
 @pytest.mark.requirement("budget:rolled-up")
-def test_without_any_budget_all_is_summed_and_nothing_stopped(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        top = await running(world)
-        child = await running(world, top)
-        await use(world, child, 10**9, 3.0)
-        assert spending.spent(await world.run(top)).cost_usd == 3.0
-        assert (await world.run(top)).phase is Phase.RUNNING
-        ended = SignalReceived(
-            at_ms=world.clock.now_ms(),
-            attempt=1,
-            signal=UsageSeen(key="late", usage=Usage(tokens_in=10**12)),
-        )
-        await world.clock.result(world.engine.control.cancel(child, by="me"))
-        await world.until(child)
-        await world.engine.ledger.apply(child, ended)
-        assert spending.spent(await world.run(top)).tokens_in == 10**9
-        told = [e for e in world.store.journal(top, limit=1000) if isinstance(e.event, ChildSpent)]
-        assert len(told) == 1
-
-    in_world(tmp_path, scenario, max_spawn_depth=2)
+@pytest.mark.world(max_spawn_depth=2)
+async def test_without_any_budget_all_is_summed_and_nothing_stopped(world: World) -> None:
+    top = await running(world)
+    child = await running(world, top)
+    await use(world, child, 10**9, 3.0)
+    assert spending.spent(await world.run(top)).cost_usd == 3.0
+    assert (await world.run(top)).phase is Phase.RUNNING
+    ended = SignalReceived(
+        at_ms=world.clock.now_ms(),
+        attempt=1,
+        signal=UsageSeen(key="late", usage=Usage(tokens_in=10**12)),
+    )
+    await world.clock.result(world.engine.control.cancel(child, by="me"))
+    await world.until(child)
+    await world.engine.ledger.apply(child, ended)
+    assert spending.spent(await world.run(top)).tokens_in == 10**9
+    told = [e for e in world.store.journal(top, limit=1000) if isinstance(e.event, ChildSpent)]
+    assert len(told) == 1
 
 
 # -- whatever happens ---------------------------------------------------------------------------

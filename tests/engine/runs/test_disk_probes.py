@@ -31,42 +31,33 @@ class _Disk:
 
 
 @pytest.mark.requirement("spawn:probes")
-def test_a_disk_that_was_well_is_looked_at_again_while_nobody_waits() -> None:
-    async def scenario() -> None:
-        clock, disk = FakeClock(), _Disk()
-        probe = CachedProbe(disk.off_loop, clock)
-        assert (
-            await asyncio.gather(*(probe.is_well("room", disk.look) for _ in range(9)))
-            == [True] * 9
-        )
-        assert disk.looks == 1
+async def test_a_disk_that_was_well_is_looked_at_again_while_nobody_waits() -> None:
+    clock, disk = FakeClock(), _Disk()
+    probe = CachedProbe(disk.off_loop, clock)
+    assert await asyncio.gather(*(probe.is_well("room", disk.look) for _ in range(9))) == [True] * 9
+    assert disk.looks == 1
 
-        disk.answers.clear()
-        clock.jump(PROBE_MS / 1000)
-        async with asyncio.timeout(0):
-            assert all([await probe.is_well("room", disk.look) for _ in range(9)])
-        disk.answers.set()
-        await clock.idle()
-        assert disk.looks == 2
+    disk.answers.clear()
+    clock.jump(PROBE_MS / 1000)
+    async with asyncio.timeout(0):
+        assert all([await probe.is_well("room", disk.look) for _ in range(9)])
+    disk.answers.set()
+    await clock.idle()
+    assert disk.looks == 2
 
-        clock.jump(PROBE_MS_MAX / 1000)
-        assert await probe.is_well("room", disk.look)
-        assert disk.looks == 3
-
-    asyncio.run(scenario())
+    clock.jump(PROBE_MS_MAX / 1000)
+    assert await probe.is_well("room", disk.look)
+    assert disk.looks == 3
 
 
 @pytest.mark.requirement("spawn:probes")
-def test_a_bad_answer_ends_the_good_one_before_it() -> None:
-    async def scenario() -> None:
-        clock, disk = FakeClock(), _Disk()
-        probe = CachedProbe(disk.off_loop, clock)
-        assert await probe.is_well("room", disk.look)
-        disk.is_well = False
-        clock.jump(PROBE_MS / 1000)
-        assert await probe.is_well("room", disk.look)
-        await clock.idle()
-        assert not await probe.is_well("room", disk.look)
-        assert not await probe.is_well("room", disk.look)
-
-    asyncio.run(scenario())
+async def test_a_bad_answer_ends_the_good_one_before_it() -> None:
+    clock, disk = FakeClock(), _Disk()
+    probe = CachedProbe(disk.off_loop, clock)
+    assert await probe.is_well("room", disk.look)
+    disk.is_well = False
+    clock.jump(PROBE_MS / 1000)
+    assert await probe.is_well("room", disk.look)
+    await clock.idle()
+    assert not await probe.is_well("room", disk.look)
+    assert not await probe.is_well("room", disk.look)

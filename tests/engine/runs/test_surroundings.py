@@ -1,12 +1,11 @@
 """What rows know besides their runs, found out from memory."""
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.builders import NOW_MS, Life
-from tests.engine.world import World, in_world, settings_of
+from tests.engine.world import World, settings_of
 
 from subagents.config.settings import Settings
 from subagents.domain.rules.provider_limits import PROBE_MS, Gate
@@ -71,83 +70,70 @@ def narrow() -> Settings:
 
 
 @pytest.mark.requirement("wire:wait")
-def test_runs_that_wait_for_a_slot_know_their_place_in_the_line(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        at_work = await world.spawn("hang", settings=narrow())
-        await world.until(at_work, Phase.RUNNING)
-        lines = [await world.spawn("quick", settings=narrow()) for _ in range(3)]
-        now = world.engine.surroundings()
+async def test_runs_that_wait_for_a_slot_know_their_place_in_the_line(world: World) -> None:
+    at_work = await world.spawn("hang", settings=narrow())
+    await world.until(at_work, Phase.RUNNING)
+    lines = [await world.spawn("quick", settings=narrow()) for _ in range(3)]
+    now = world.engine.surroundings()
 
-        runs = [await world.run(each) for each in (at_work, *lines)]
-        assert [now.place(run) for run in runs] == [None, 1, 2, 3]
-        causes = [now.cause(run) for run in runs]
-        assert [None if each is None else each.kind for each in causes] == [
-            *(None, WaitKind.LANE, WaitKind.LANE, WaitKind.LANE)
-        ]
-
-    in_world(tmp_path, scenario)
+    runs = [await world.run(each) for each in (at_work, *lines)]
+    assert [now.place(run) for run in runs] == [None, 1, 2, 3]
+    causes = [now.cause(run) for run in runs]
+    assert [None if each is None else each.kind for each in causes] == [
+        *(None, WaitKind.LANE, WaitKind.LANE, WaitKind.LANE)
+    ]
 
 
 @pytest.mark.requirement("wire:wait")
-def test_a_chain_of_runs_that_wait_leads_to_the_one_at_its_end(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        first = await world.spawn("hang")
-        second = await world.spawn("quick", chain_after=first)
-        third = await world.spawn("quick", chain_after=second)
-        await world.until(first, Phase.RUNNING)
-        now = world.engine.surroundings()
-        cause = now.cause(await world.run(third))
+async def test_a_chain_of_runs_that_wait_leads_to_the_one_at_its_end(world: World) -> None:
+    first = await world.spawn("hang")
+    second = await world.spawn("quick", chain_after=first)
+    third = await world.spawn("quick", chain_after=second)
+    await world.until(first, Phase.RUNNING)
+    now = world.engine.surroundings()
+    cause = now.cause(await world.run(third))
 
-        assert cause is not None
-        assert (cause.kind, [each.run_id for each in cause.runs]) == (WaitKind.RUNS, [second])
-        root = now.root(cause)
-        assert root is not None
-        assert (root.run, root.cause) == (await world.run(first), None)
-        waiting, number = now.waiting_for(await world.run(second))
-        assert ([run.id for run in waiting], number) == ([third], 1)
-
-    in_world(tmp_path, scenario)
+    assert cause is not None
+    assert (cause.kind, [each.run_id for each in cause.runs]) == (WaitKind.RUNS, [second])
+    root = now.root(cause)
+    assert root is not None
+    assert (root.run, root.cause) == (await world.run(first), None)
+    waiting, number = now.waiting_for(await world.run(second))
+    assert ([run.id for run in waiting], number) == ([third], 1)
 
 
 @pytest.mark.requirement("wire:last-sign")
-def test_the_last_sign_of_life_is_what_its_worker_said_last(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await world.spawn("tells")
-        await world.until(run_id, Phase.RUNNING)
-        begun = world.engine.surroundings().last_sign_ms(await world.run(run_id))
-        await world.clock.advance(35)
-        later = world.engine.surroundings().last_sign_ms(await world.run(run_id))
-        assert begun is not None
-        assert later is not None
-        assert begun < later <= world.clock.now_ms()
-        # As after a restart, until its output was read again.
-        world.engine.recorder._open.clear()
-        run = await world.run(run_id)
-        assert run.progress.latest is not None
-        assert world.engine.surroundings().last_sign_ms(run) == run.progress.latest.updated_at_ms
-        assert world.engine.surroundings().failed_call(run) is None
-        await world.engine.control.cancel(run_id, by="me")
-        ended = await world.until(run_id)
-        assert world.engine.surroundings().last_sign_ms(ended) is None
-
-    in_world(tmp_path, scenario)
+async def test_the_last_sign_of_life_is_what_its_worker_said_last(world: World) -> None:
+    run_id = await world.spawn("tells")
+    await world.until(run_id, Phase.RUNNING)
+    begun = world.engine.surroundings().last_sign_ms(await world.run(run_id))
+    await world.clock.advance(35)
+    later = world.engine.surroundings().last_sign_ms(await world.run(run_id))
+    assert begun is not None
+    assert later is not None
+    assert begun < later <= world.clock.now_ms()
+    # As after a restart, until its output was read again.
+    world.engine.recorder._open.clear()
+    run = await world.run(run_id)
+    assert run.progress.latest is not None
+    assert world.engine.surroundings().last_sign_ms(run) == run.progress.latest.updated_at_ms
+    assert world.engine.surroundings().failed_call(run) is None
+    await world.engine.control.cancel(run_id, by="me")
+    ended = await world.until(run_id)
+    assert world.engine.surroundings().last_sign_ms(ended) is None
 
 
 @pytest.mark.requirement("wire:last-sign")
-def test_a_worker_that_tells_of_no_progress_gives_a_sign_of_life_with_each_line(
-    tmp_path: Path,
+async def test_a_worker_that_tells_of_no_progress_gives_a_sign_of_life_with_each_line(
+    world: World,
 ) -> None:
     script = ({"sleep_ms": 10_000}, {"tool": "Bash"}, {"hang": True})
+    world.settings.agents["hang"] = replace(world.settings.agents["hang"], script=script)
+    run_id = await world.spawn("hang")
+    begun = await world.until(run_id, Phase.RUNNING)
+    await world.clock.advance(35)
 
-    async def scenario(world: World) -> None:
-        world.settings.agents["hang"] = replace(world.settings.agents["hang"], script=script)
-        run_id = await world.spawn("hang")
-        begun = await world.until(run_id, Phase.RUNNING)
-        await world.clock.advance(35)
+    last = world.engine.surroundings().last_sign_ms(await world.run(run_id))
 
-        last = world.engine.surroundings().last_sign_ms(await world.run(run_id))
-
-        assert begun.attempt.times.started_at_ms is not None
-        assert last == begun.attempt.times.started_at_ms + 10_000
-
-    in_world(tmp_path, scenario)
+    assert begun.attempt.times.started_at_ms is not None
+    assert last == begun.attempt.times.started_at_ms + 10_000

@@ -19,18 +19,15 @@ from subagents.ports import AttemptRef, RunFilter
 
 
 @pytest.mark.requirement("sweep:is-the-truth")
-def test_the_sweep_finds_what_the_timers_missed(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await world.spawn("fail", retry_count=1, retry_delay=600_000)
-        await world.until(run_id, Phase.RETRY_WAIT)
-        world.engine.timers._due.clear()
-        world.clock.jump(700)
-        report = await world.clock.result(world.engine.sweep.once())
+async def test_the_sweep_finds_what_the_timers_missed(world: World) -> None:
+    run_id = await world.spawn("fail", retry_count=1, retry_delay=600_000)
+    await world.until(run_id, Phase.RETRY_WAIT)
+    world.engine.timers._due.clear()
+    world.clock.jump(700)
+    report = await world.clock.result(world.engine.sweep.once())
 
-        assert report.redriven == 1
-        assert len((await world.until(run_id)).attempts) == 2
-
-    in_world(tmp_path, scenario)
+    assert report.redriven == 1
+    assert len((await world.until(run_id)).attempts) == 2
 
 
 @pytest.mark.requirement("sweep:archive", "field:data-lost-on-cleanup", "spawn:sweeper")
@@ -71,19 +68,16 @@ def test_ended_runs_are_archived_a_while_after_they_were_read_and_sessions_never
 
 
 @pytest.mark.requirement("sweep:keeps-up")
-def test_one_pass_archives_and_prunes_all_that_is_due(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        number = 2 * ROWS_MAX + 1
-        runs = [over(a_run(each)) for each in range(number)]
-        world.store.commit(spawned(*runs))
-        world.clock.jump(8 * 24 * 3_600)
+async def test_one_pass_archives_and_prunes_all_that_is_due(world: World) -> None:
+    number = 2 * ROWS_MAX + 1
+    runs = [over(a_run(each)) for each in range(number)]
+    world.store.commit(spawned(*runs))
+    world.clock.jump(8 * 24 * 3_600)
 
-        report = await world.clock.result(world.engine.sweep.once())
+    report = await world.clock.result(world.engine.sweep.once())
 
-        assert (report.archived, report.pruned) == (number, number)
-        assert world.store.count(RunFilter(archived=True), most=10_000) == 0
-
-    in_world(tmp_path, scenario)
+    assert (report.archived, report.pruned) == (number, number)
+    assert world.store.count(RunFilter(archived=True), most=10_000) == 0
 
 
 @pytest.mark.requirement("sweep:keeps-up")
@@ -107,82 +101,66 @@ def test_two_passes_at_once_prune_each_run_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("sweep:prune", "field:gave-up-and-dropped")
-def test_a_run_is_pruned_a_week_after_it_was_read_and_never_before(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        read, unread = await world.spawn(), await world.spawn()
-        await world.until(unread, Phase.COMPLETED)
-        await world.until(read, Phase.COMPLETED)
-        world.clock.jump(2 * 3_600)
-        await world.clock.result(world.engine.sweep.once())
-        world.clock.jump(24 * 3_600)
-        await world.clock.result(
-            world.engine.mailbox.acknowledge([announcement_id(read)], reader="me")
-        )
-        world.clock.jump(7 * 24 * 3_600 - 100)
-        assert (await world.clock.result(world.engine.sweep.once())).pruned == 0
-        world.clock.jump(200)
-        report = await world.clock.result(world.engine.sweep.once())
+async def test_a_run_is_pruned_a_week_after_it_was_read_and_never_before(world: World) -> None:
+    read, unread = await world.spawn(), await world.spawn()
+    await world.until(unread, Phase.COMPLETED)
+    await world.until(read, Phase.COMPLETED)
+    world.clock.jump(2 * 3_600)
+    await world.clock.result(world.engine.sweep.once())
+    world.clock.jump(24 * 3_600)
+    await world.clock.result(world.engine.mailbox.acknowledge([announcement_id(read)], reader="me"))
+    world.clock.jump(7 * 24 * 3_600 - 100)
+    assert (await world.clock.result(world.engine.sweep.once())).pruned == 0
+    world.clock.jump(200)
+    report = await world.clock.result(world.engine.sweep.once())
 
-        assert report.pruned == 1
-        assert world.store.run(read) is None
-        assert (await world.run(unread)).result == "done"
-        assert world.runtime.forgotten == [f"{read}#1"]
-
-    in_world(tmp_path, scenario)
+    assert report.pruned == 1
+    assert world.store.run(read) is None
+    assert (await world.run(unread)).result == "done"
+    assert world.runtime.forgotten == [f"{read}#1"]
 
 
 @pytest.mark.requirement("sweep:prune-in-use")
-def test_a_run_that_is_being_pruned_takes_no_event_that_could_not_be_written(
-    tmp_path: Path,
+async def test_a_run_that_is_being_pruned_takes_no_event_that_could_not_be_written(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        run_id, refused = await ready_to_prune(world), asyncio.Event()
+    run_id, refused = await ready_to_prune(world), asyncio.Event()
 
-        async def use_it(ref: AttemptRef) -> None:
-            with pytest.raises(NotFound, match="does not exist"):
-                await world.engine.control.note_refusal(
-                    run_id, at_ms=0, call="x", reason="no", by="me"
-                )
-            refused.set()
+    async def use_it(ref: AttemptRef) -> None:
+        with pytest.raises(NotFound, match="does not exist"):
+            await world.engine.control.note_refusal(run_id, at_ms=0, call="x", reason="no", by="me")
+        refused.set()
 
-        world.runtime.forget = use_it  # type: ignore[method-assign]
-        report = await world.clock.result(world.engine.sweep.once())
+    world.runtime.forget = use_it  # type: ignore[method-assign]
+    report = await world.clock.result(world.engine.sweep.once())
 
-        assert (report.pruned, refused.is_set(), world.engine.degraded) == (1, True, None)
-
-    in_world(tmp_path, scenario)
+    assert (report.pruned, refused.is_set(), world.engine.degraded) == (1, True, None)
 
 
 @pytest.mark.requirement("sweep:prune-in-use")
-def test_a_run_that_somebody_uses_is_not_pruned(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await ready_to_prune(world)
-        await world.engine.ledger.load_run(run_id)
+async def test_a_run_that_somebody_uses_is_not_pruned(world: World) -> None:
+    run_id = await ready_to_prune(world)
+    await world.engine.ledger.load_run(run_id)
 
-        report = await world.clock.result(world.engine.sweep.once())
+    report = await world.clock.result(world.engine.sweep.once())
 
-        assert (report.pruned, world.runtime.forgotten) == (0, [])
-
-    in_world(tmp_path, scenario)
+    assert (report.pruned, world.runtime.forgotten) == (0, [])
 
 
 @pytest.mark.requirement("sweep:prune-in-use")
-def test_a_session_whose_run_is_being_pruned_cannot_be_gone_on_with(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id, refused = await ready_to_prune(world), asyncio.Event()
+async def test_a_session_whose_run_is_being_pruned_cannot_be_gone_on_with(world: World) -> None:
+    run_id, refused = await ready_to_prune(world), asyncio.Event()
 
-        async def go_on(ref: AttemptRef) -> None:
-            with pytest.raises(NotFound, match="does not exist"):
-                await world.try_spawn(continues=run_id)
-            refused.set()
+    async def go_on(ref: AttemptRef) -> None:
+        with pytest.raises(NotFound, match="does not exist"):
+            await world.try_spawn(continues=run_id)
+        refused.set()
 
-        world.runtime.forget = go_on  # type: ignore[method-assign]
-        await world.clock.result(world.engine.sweep.once())
+    world.runtime.forget = go_on  # type: ignore[method-assign]
+    await world.clock.result(world.engine.sweep.once())
 
-        assert refused.is_set()
-        assert world.store.count(RunFilter(archived=True), most=10_000) == 0
-
-    in_world(tmp_path, scenario)
+    assert refused.is_set()
+    assert world.store.count(RunFilter(archived=True), most=10_000) == 0
 
 
 async def ready_to_prune(world: World) -> RunId:
@@ -199,35 +177,27 @@ async def ready_to_prune(world: World) -> RunId:
 
 @pytest.mark.requirement("cleanup:keep-or-delete")
 @pytest.mark.parametrize("cleanup", list(Cleanup))
-def test_child_sessions_are_deleted_only_when_asked(tmp_path: Path, cleanup: Cleanup) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await world.spawn("flaky", cleanup=cleanup, retry_count=1)
-        run = await world.until(run_id, Phase.COMPLETED)
+async def test_child_sessions_are_deleted_only_when_asked(world: World, cleanup: Cleanup) -> None:
+    run_id = await world.spawn("flaky", cleanup=cleanup, retry_count=1)
+    run = await world.until(run_id, Phase.COMPLETED)
 
-        wanted = [f"{run_id}#1", f"{run_id}#2"] if cleanup is Cleanup.DELETE else []
-        assert world.runtime.forgotten == wanted
-        assert (run.result, len(run.attempts)) == ("second time lucky", 2)
-
-    in_world(tmp_path, scenario)
+    wanted = [f"{run_id}#1", f"{run_id}#2"] if cleanup is Cleanup.DELETE else []
+    assert world.runtime.forgotten == wanted
+    assert (run.result, len(run.attempts)) == ("second time lucky", 2)
 
 
 @pytest.mark.requirement("cleanup:erases-the-task")
-def test_with_the_session_goes_the_task_and_so_a_retry_is_refused(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        deleted = await world.spawn("fail", task="say plugh", cleanup=Cleanup.DELETE)
-        kept = await world.spawn("fail", task="say xyzzy")
-        run = await world.until(deleted, Phase.COMPLETED)
-        await world.until(kept, Phase.COMPLETED)
+async def test_with_the_session_goes_the_task_and_so_a_retry_is_refused(world: World) -> None:
+    deleted = await world.spawn("fail", task="say plugh", cleanup=Cleanup.DELETE)
+    kept = await world.spawn("fail", task="say xyzzy")
+    run = await world.until(deleted, Phase.COMPLETED)
+    await world.until(kept, Phase.COMPLETED)
 
-        assert (run.spec.task, run.resolved.label) == ("(deleted)", "fail")
-        assert await world.folded(deleted) == run
-        assert (await world.run(kept)).spec.task == "say xyzzy"
-        rows = world.store.inbox(None, unconsumed=False)
-        assert "subagents retry" not in rows[0].message.text
-        with pytest.raises(Conflict, match=r"was deleted when it ended \(cleanup: delete\)"):
-            await world.engine.spawner.retry(
-                deleted, SpawnContext(session=ME, settings=world.settings)
-            )
-        await world.engine.spawner.retry(kept, SpawnContext(session=ME, settings=world.settings))
-
-    in_world(tmp_path, scenario)
+    assert (run.spec.task, run.resolved.label) == ("(deleted)", "fail")
+    assert await world.folded(deleted) == run
+    assert (await world.run(kept)).spec.task == "say xyzzy"
+    rows = world.store.inbox(None, unconsumed=False)
+    assert "subagents retry" not in rows[0].message.text
+    with pytest.raises(Conflict, match=r"was deleted when it ended \(cleanup: delete\)"):
+        await world.engine.spawner.retry(deleted, SpawnContext(session=ME, settings=world.settings))
+    await world.engine.spawner.retry(kept, SpawnContext(session=ME, settings=world.settings))

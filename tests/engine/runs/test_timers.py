@@ -1,9 +1,7 @@
 """Due times are met, whatever the wall clock does."""
 
-from pathlib import Path
-
 import pytest
-from tests.engine.world import World, in_world
+from tests.engine.world import World
 
 from subagents.domain.run.events import ClockStepped
 from subagents.domain.run.outcome import Status
@@ -11,77 +9,65 @@ from subagents.domain.run.run import Phase
 
 
 @pytest.mark.requirement("timers:redriven")
-def test_what_became_due_while_nobody_looked_happens_soon(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await world.spawn("fail", retry_count=1, retry_delay=3_000_000)
-        await world.until(run_id, Phase.RETRY_WAIT)
-        world.clock.jump(4_000)
+async def test_what_became_due_while_nobody_looked_happens_soon(world: World) -> None:
+    run_id = await world.spawn("fail", retry_count=1, retry_delay=3_000_000)
+    await world.until(run_id, Phase.RETRY_WAIT)
+    world.clock.jump(4_000)
 
-        run = await world.until(run_id, within_s=10)
+    run = await world.until(run_id, within_s=10)
 
-        assert len(run.attempts) == 2
-
-    in_world(tmp_path, scenario)
+    assert len(run.attempts) == 2
 
 
 @pytest.mark.requirement("timers:clock-steps")
 @pytest.mark.parametrize("by_s", [-3_600, 8 * 3_600])
-def test_a_deadline_counts_the_time_that_passed_whatever_the_clock_is_set_to(
-    tmp_path: Path, by_s: int
+async def test_a_deadline_counts_the_time_that_passed_whatever_the_clock_is_set_to(
+    world: World, by_s: int
 ) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await world.spawn("hang", run_timeout_seconds=100)
-        await world.until(run_id, Phase.RUNNING)
-        await world.clock.advance(40)
-        world.clock.set_wall(by_s=by_s)
+    run_id = await world.spawn("hang", run_timeout_seconds=100)
+    await world.until(run_id, Phase.RUNNING)
+    await world.clock.advance(40)
+    world.clock.set_wall(by_s=by_s)
 
-        await world.clock.advance(50)
-        before = await world.run(run_id)
-        await world.clock.advance(15)
-        after = await world.run(run_id)
+    await world.clock.advance(50)
+    before = await world.run(run_id)
+    await world.clock.advance(15)
+    after = await world.run(run_id)
 
-        assert (before.outcome, before.phase) == (None, Phase.RUNNING)
-        assert after.outcome is not None
-        assert after.outcome.status is Status.TIMEOUT
-        assert await world.folded(run_id) == after
-        steps = [e.event for e in world.store.journal(run_id, limit=100)]
-        assert [e.by_ms for e in steps if isinstance(e, ClockStepped)] == [by_s * 1_000]
-
-    in_world(tmp_path, scenario)
+    assert (before.outcome, before.phase) == (None, Phase.RUNNING)
+    assert after.outcome is not None
+    assert after.outcome.status is Status.TIMEOUT
+    assert await world.folded(run_id) == after
+    steps = [e.event for e in world.store.journal(run_id, limit=100)]
+    assert [e.by_ms for e in steps if isinstance(e, ClockStepped)] == [by_s * 1_000]
 
 
 @pytest.mark.requirement("timers:clock-steps")
 @pytest.mark.parametrize("by_s", [-3_600, 8 * 3_600])
-def test_a_retry_comes_after_its_delay_whatever_the_clock_is_set_to(
-    tmp_path: Path, by_s: int
+async def test_a_retry_comes_after_its_delay_whatever_the_clock_is_set_to(
+    world: World, by_s: int
 ) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await world.spawn("fail", retry_count=1, retry_delay=60_000)
-        await world.until(run_id, Phase.RETRY_WAIT)
-        world.clock.set_wall(by_s=by_s)
+    run_id = await world.spawn("fail", retry_count=1, retry_delay=60_000)
+    await world.until(run_id, Phase.RETRY_WAIT)
+    world.clock.set_wall(by_s=by_s)
 
-        await world.clock.advance(30)
-        waiting = await world.run(run_id)
-        await world.clock.advance(40)
-        tried = await world.run(run_id)
+    await world.clock.advance(30)
+    waiting = await world.run(run_id)
+    await world.clock.advance(40)
+    tried = await world.run(run_id)
 
-        assert [len(waiting.attempts), len(tried.attempts)] == [1, 2]
-
-    in_world(tmp_path, scenario)
+    assert [len(waiting.attempts), len(tried.attempts)] == [1, 2]
 
 
 @pytest.mark.requirement("timers:clock-steps")
-def test_a_daemon_that_begins_after_the_clock_was_set_goes_by_it(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await world.spawn("hang", run_timeout_seconds=3_600)
-        await world.until(run_id, Phase.RUNNING)
-        await world.crash()
-        world.clock.jump(3_700)
-        await world.boot()
+async def test_a_daemon_that_begins_after_the_clock_was_set_goes_by_it(world: World) -> None:
+    run_id = await world.spawn("hang", run_timeout_seconds=3_600)
+    await world.until(run_id, Phase.RUNNING)
+    await world.crash()
+    world.clock.jump(3_700)
+    await world.boot()
 
-        run = await world.until(run_id, within_s=30)
+    run = await world.until(run_id, within_s=30)
 
-        assert run.outcome is not None
-        assert run.outcome.status is Status.TIMEOUT
-
-    in_world(tmp_path, scenario)
+    assert run.outcome is not None
+    assert run.outcome.status is Status.TIMEOUT

@@ -1,10 +1,9 @@
 """A contract that its worker cannot meet is refused before any work, with the way out."""
 
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.engine.world import World, in_world
+from tests.engine.world import World
 
 from subagents.config.settings import Settings
 from subagents.domain.run.access import AccessLevel, Ceiling
@@ -65,29 +64,26 @@ UNMET: Final[dict[str, tuple[Contract, str]]] = {
 
 @pytest.mark.requirement("contract:can-be-met")
 @pytest.mark.parametrize(("wanted", "message"), UNMET.values(), ids=UNMET)
-def test_a_worker_that_may_only_read_is_not_asked_for_files(
-    tmp_path: Path, wanted: Contract, message: str
+async def test_a_worker_that_may_only_read_is_not_asked_for_files(
+    world: World, wanted: Contract, message: str
 ) -> None:
-    async def scenario(world: World) -> None:
-        for spec, why, way_out in (
-            (
-                {"ceiling": READER},
-                'Codex in its sandbox "read-only" may only read',
-                'add access: "write" (--access write), and the user is asked; or ',
-            ),
-            ({"access": READ}, 'access "read"', 'add access: "write" (--access write); or '),
-            (
-                {"settings": with_access(world, "quick", READ)},
-                'access "read"',
-                "choose an agent that may write (agents_list), or ask the user to set agents",
-            ),
-        ):
-            error = await refusal(world, verification=wanted, **spec)
-            assert error.message == f"{message} by the run, whose worker may only read ({why})"
-            assert (error.hint or "").startswith(way_out)
-            assert error.details["field"] == message.partition(":")[0]
-
-    in_world(tmp_path, scenario)
+    for spec, why, way_out in (
+        (
+            {"ceiling": READER},
+            'Codex in its sandbox "read-only" may only read',
+            'add access: "write" (--access write), and the user is asked; or ',
+        ),
+        ({"access": READ}, 'access "read"', 'add access: "write" (--access write); or '),
+        (
+            {"settings": with_access(world, "quick", READ)},
+            'access "read"',
+            "choose an agent that may write (agents_list), or ask the user to set agents",
+        ),
+    ):
+        error = await refusal(world, verification=wanted, **spec)
+        assert error.message == f"{message} by the run, whose worker may only read ({why})"
+        assert (error.hint or "").startswith(way_out)
+        assert error.details["field"] == message.partition(":")[0]
 
 
 MET: Final[dict[str, Contract]] = {
@@ -102,93 +98,76 @@ MET: Final[dict[str, Contract]] = {
 
 @pytest.mark.requirement("contract:can-be-met")
 @pytest.mark.parametrize("wanted", MET.values(), ids=MET)
-def test_a_worker_that_may_only_read_is_taken_for_what_needs_no_change(
-    tmp_path: Path, wanted: Contract
+async def test_a_worker_that_may_only_read_is_taken_for_what_needs_no_change(
+    world: World, wanted: Contract
 ) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await world.spawn("quick", verification=wanted, ceiling=READER)
-        access = (await world.run(run_id)).resolved.access
-        assert access is not None
-        assert access.level is READ
-
-    in_world(tmp_path, scenario)
+    run_id = await world.spawn("quick", verification=wanted, ceiling=READER)
+    access = (await world.run(run_id)).resolved.access
+    assert access is not None
+    assert access.level is READ
 
 
 @pytest.mark.requirement("contract:can-be-met", "access:ask-a-person")
-def test_with_access_named_as_the_refusal_says_a_person_is_asked_and_the_contract_met(
-    tmp_path: Path,
+async def test_with_access_named_as_the_refusal_says_a_person_is_asked_and_the_contract_met(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        contract = Contract(artifacts=(Artifact(path="out.txt"),))
-        run_id = await world.spawn("writer", verification=contract, ceiling=READER, access=WRITE)
-        run = await world.run(run_id)
-        assert run.phase is Phase.WAITING
-        request = run.pending_requests[0]
-        assert "asks for more" in request.question
-        await world.engine.questions.answer(request.id, "", decision=Decision.APPROVE, by="me")
-        run = await world.until(run_id)
-        assert run.outcome is not None
-        assert run.outcome.is_ok
-
-    in_world(tmp_path, scenario)
+    contract = Contract(artifacts=(Artifact(path="out.txt"),))
+    run_id = await world.spawn("writer", verification=contract, ceiling=READER, access=WRITE)
+    run = await world.run(run_id)
+    assert run.phase is Phase.WAITING
+    request = run.pending_requests[0]
+    assert "asks for more" in request.question
+    await world.engine.questions.answer(request.id, "", decision=Decision.APPROVE, by="me")
+    run = await world.until(run_id)
+    assert run.outcome is not None
+    assert run.outcome.is_ok
 
 
 @pytest.mark.requirement("contract:can-be-met")
-def test_below_a_run_that_may_only_read_the_way_out_is_its_requester(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        top = await world.spawn("hang", access=READ)
-        await world.until(top, Phase.RUNNING)
-        with pytest.raises(ContractError, match="whose worker may only read") as caught:
-            await world.spawn_child(top, "quick", verification=FIXED)
-        assert "ask your requester for it (request_orchestrator)" in (caught.value.hint or "")
-
-    in_world(tmp_path, scenario, max_spawn_depth=2)
+@pytest.mark.world(max_spawn_depth=2)
+async def test_below_a_run_that_may_only_read_the_way_out_is_its_requester(world: World) -> None:
+    top = await world.spawn("hang", access=READ)
+    await world.until(top, Phase.RUNNING)
+    with pytest.raises(ContractError, match="whose worker may only read") as caught:
+        await world.spawn_child(top, "quick", verification=FIXED)
+    assert "ask your requester for it (request_orchestrator)" in (caught.value.hint or "")
 
 
 @pytest.mark.requirement("contract:can-be-met")
 @pytest.mark.parametrize("tools", [("Read", "Grep"), ("read", "web"), ()])
-def test_a_worker_without_a_tool_that_writes_is_not_asked_for_files(
-    tmp_path: Path, tools: tuple[str, ...]
+async def test_a_worker_without_a_tool_that_writes_is_not_asked_for_files(
+    world: World, tools: tuple[str, ...]
 ) -> None:
-    async def scenario(world: World) -> None:
-        error = await refusal(world, verification=FIXED, tools_allow=tools)
-        assert "whose worker has no tool that writes" in error.message
-        assert "(toolsAllow)" in (error.hint or "")
-        for more in ("Bash", "Edit", "mcp__files__put"):
-            await world.spawn("quick", verification=FIXED, tools_allow=(*tools, more))
-
-    in_world(tmp_path, scenario)
+    error = await refusal(world, verification=FIXED, tools_allow=tools)
+    assert "whose worker has no tool that writes" in error.message
+    assert "(toolsAllow)" in (error.hint or "")
+    for more in ("Bash", "Edit", "mcp__files__put"):
+        await world.spawn("quick", verification=FIXED, tools_allow=(*tools, more))
 
 
 @pytest.mark.requirement("contract:can-be-met", "judge:access")
-def test_a_judge_that_only_reads_is_asked_for_no_files_of_its_own(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        judge = Judge(agent_id="judge_pass", criteria="good", verification=FIXED, access=READ)
-        error = await refusal(world, verification=Contract(judge=judge))
-        assert error.message.startswith("verification.judge.verification.artifacts[0]: fixed.txt")
-        assert "--judge-access write" in (error.hint or "")
-
-    in_world(tmp_path, scenario)
+async def test_a_judge_that_only_reads_is_asked_for_no_files_of_its_own(world: World) -> None:
+    judge = Judge(agent_id="judge_pass", criteria="good", verification=FIXED, access=READ)
+    error = await refusal(world, verification=Contract(judge=judge))
+    assert error.message.startswith("verification.judge.verification.artifacts[0]: fixed.txt")
+    assert "--judge-access write" in (error.hint or "")
 
 
 @pytest.mark.requirement("contract:can-be-met")
-def test_an_agent_that_only_reads_takes_nothing_over_that_needs_files(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        settings = with_access(world, "silent", READ)
-        before = await world.spawn("hang")
-        with pytest.raises(ContractError, match="fallbackAgentId: agent silent: verification"):
-            await world.clock.result(
-                world.try_spawn(
-                    "quick",
-                    settings=settings,
-                    depends_on=(before,),
-                    on_dependency_failure=OnDependencyFailure.FALLBACK,
-                    fallback_agent_id="silent",
-                    verification=FIXED,
-                )
+async def test_an_agent_that_only_reads_takes_nothing_over_that_needs_files(world: World) -> None:
+    settings = with_access(world, "silent", READ)
+    before = await world.spawn("hang")
+    with pytest.raises(ContractError, match="fallbackAgentId: agent silent: verification"):
+        await world.clock.result(
+            world.try_spawn(
+                "quick",
+                settings=settings,
+                depends_on=(before,),
+                on_dependency_failure=OnDependencyFailure.FALLBACK,
+                fallback_agent_id="silent",
+                verification=FIXED,
             )
-
-    in_world(tmp_path, scenario)
+        )
 
 
 CONTRADICTIONS: Final[dict[str, tuple[Contract, tuple[str, str, str, str]]]] = {
@@ -234,26 +213,20 @@ POSSIBLE: Final[dict[str, Contract]] = {
 
 @pytest.mark.requirement("contract:can-be-met")
 @pytest.mark.parametrize(("wanted", "found"), CONTRADICTIONS.values(), ids=CONTRADICTIONS)
-def test_a_contract_that_asks_for_what_it_forbids_is_refused(
-    tmp_path: Path, wanted: Contract, found: tuple[str, str, str, str]
+async def test_a_contract_that_asks_for_what_it_forbids_is_refused(
+    world: World, wanted: Contract, found: tuple[str, str, str, str]
 ) -> None:
-    async def scenario(world: World) -> None:
-        error = await refusal(world, verification=wanted)
-        asks, path, number, protected = found
-        assert error.message == (
-            f"verification.{asks} asks for a change of {path},"
-            f" which verification.mustNotChange[{number}] ({protected}) forbids"
-        )
-
-    in_world(tmp_path, scenario)
+    error = await refusal(world, verification=wanted)
+    asks, path, number, protected = found
+    assert error.message == (
+        f"verification.{asks} asks for a change of {path},"
+        f" which verification.mustNotChange[{number}] ({protected}) forbids"
+    )
 
 
 @pytest.mark.requirement("contract:can-be-met")
 @pytest.mark.parametrize("wanted", POSSIBLE.values(), ids=POSSIBLE)
-def test_a_contract_that_asks_for_some_and_forbids_other_changes_is_taken(
-    tmp_path: Path, wanted: Contract
+async def test_a_contract_that_asks_for_some_and_forbids_other_changes_is_taken(
+    world: World, wanted: Contract
 ) -> None:
-    async def scenario(world: World) -> None:
-        await world.spawn("quick", verification=wanted)
-
-    in_world(tmp_path, scenario)
+    await world.spawn("quick", verification=wanted)

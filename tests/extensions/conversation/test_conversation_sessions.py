@@ -21,7 +21,9 @@ from subagents.engine.runs.sessions import Sent
 from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.engine.verification.verifier import Verifier
 from subagents.extensions.conversation.conversation import ConversationRuntime
+from subagents.ports import RunLogs
 from subagents.runtimes.process.shim import ProcessAttempts
+from subagents.store.environment_files import EnvironmentFiles
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
 from subagents.store.sqlite.sqlite_store import SqliteStore
@@ -86,9 +88,12 @@ async def engine_of(harness: Harness) -> AsyncIterator[Desk]:
             verifier=Verifier(off_loop, clock, commands_allowed=False),
             settings=SETTINGS,
             owner="test",
-            progress_log=ProgressFiles(state / "progress"),
-            results=ResultFiles(state / "results"),
-            transcripts=TranscriptFiles(state / "transcripts"),
+            logs=RunLogs(
+                environments=EnvironmentFiles(state / "environments"),
+                progress=ProgressFiles(state / "progress"),
+                results=ResultFiles(state / "results"),
+                transcripts=TranscriptFiles(state / "transcripts"),
+            ),
             state_dir=state,
         )
     )

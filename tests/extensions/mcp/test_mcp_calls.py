@@ -24,27 +24,24 @@ from subagents.api.tools.tool import Answer, Call
 
 @pytest.mark.requirement("mcp:errors")
 @each_era
-def test_an_unknown_tool_is_an_error_of_the_protocol_and_a_wrong_parameter_one_of_the_tool(
-    era: str, tmp_path: Path
+async def test_an_unknown_tool_is_an_error_of_the_protocol_and_a_wrong_parameter_one_of_the_tool(
+    daemon: Home, era: str
 ) -> None:
-    async def scenario(home: Home) -> None:
-        async with connected(home, era, desk(home)) as client:
-            with pytest.raises(MCPError) as failure:
-                await client.call_tool("session_spawn", {"task": "x"})
+    async with connected(daemon, era, desk(daemon)) as client:
+        with pytest.raises(MCPError) as failure:
+            await client.call_tool("session_spawn", {"task": "x"})
+        assert failure.value.error.code == -32602
+        assert 'did you mean "sessions_spawn"' in failure.value.error.message
+        wrong = await client.call_tool("sessions_spawn", {"task": "x", "agentID": "quick"})
+        assert wrong.is_error
+        assert wrong.structured_content is not None
+        assert wrong.structured_content["code"] == "invalid"
+        assert "agentId" in text_of(wrong)
+        for unknown in ("nonsense", "-1", "٥", "9" * 5_000):
+            with pytest.raises(MCPError, match="unknown cursor") as failure:
+                await client.list_tools(cursor=unknown)
             assert failure.value.error.code == -32602
-            assert 'did you mean "sessions_spawn"' in failure.value.error.message
-            wrong = await client.call_tool("sessions_spawn", {"task": "x", "agentID": "quick"})
-            assert wrong.is_error
-            assert wrong.structured_content is not None
-            assert wrong.structured_content["code"] == "invalid"
-            assert "agentId" in text_of(wrong)
-            for unknown in ("nonsense", "-1", "٥", "9" * 5_000):
-                with pytest.raises(MCPError, match="unknown cursor") as failure:
-                    await client.list_tools(cursor=unknown)
-                assert failure.value.error.code == -32602
-            assert (await client.list_tools(cursor="50")).tools == []
-
-    play(tmp_path, scenario)
+        assert (await client.list_tools(cursor="50")).tools == []
 
 
 @pytest.mark.requirement("mcp:progress")
@@ -101,43 +98,37 @@ def test_a_mistake_of_ours_is_told_without_its_insides(
 
 @pytest.mark.requirement("mcp:stopping")
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
-def test_a_wait_ends_at_once_when_the_daemon_stops_and_says_that_it_may_be_repeated(
-    version: str, tmp_path: Path
+async def test_a_wait_ends_at_once_when_the_daemon_stops_and_says_that_it_may_be_repeated(
+    daemon: Home, version: str
 ) -> None:
-    async def scenario(home: Home) -> None:
-        wire = Wire(home, tasks=False)
-        spawned = await wire.call("sessions_spawn", task="x", agentId="hang")
-        run_id = spawned["structuredContent"]["runId"]
-        calling = asyncio.create_task(
-            wire.send(
-                "tools/call",
-                {"MCP-Protocol-Version": version},
-                name="sessions_wait",
-                arguments={"timeoutSeconds": 60},
-            )
+    wire = Wire(daemon, tasks=False)
+    spawned = await wire.call("sessions_spawn", task="x", agentId="hang")
+    run_id = spawned["structuredContent"]["runId"]
+    calling = asyncio.create_task(
+        wire.send(
+            "tools/call",
+            {"MCP-Protocol-Version": version},
+            name="sessions_wait",
+            arguments={"timeoutSeconds": 60},
         )
-        mailbox = home.services.engine.mailbox
-        await until(lambda: DESK in mailbox._wakeups)
-        home.services.stopping.set()
-        async with asyncio.timeout(DEADLINE_S):
-            _, message = await calling
-        assert message["error"]["data"]["code"] == "unavailable"
-        assert message["error"]["data"]["retryable"]
-        assert run_id
-
-    play(tmp_path, scenario)
+    )
+    mailbox = daemon.services.engine.mailbox
+    await until(lambda: DESK in mailbox._wakeups)
+    daemon.services.stopping.set()
+    async with asyncio.timeout(DEADLINE_S):
+        _, message = await calling
+    assert message["error"]["data"]["code"] == "unavailable"
+    assert message["error"]["data"]["retryable"]
+    assert run_id
 
 
 @pytest.mark.requirement("tools:spawn:wake")
-def test_a_receipt_says_how_its_session_hears_of_the_end(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        spawn = {"name": "sessions_spawn", "arguments": {"task": "x", "agentId": "quick"}}
-        plain = Wire(home, tasks=False)
-        assert (await plain.ok("tools/call", **spawn))["structuredContent"]["wake"] == NOT_WOKEN
-        hooked = Wire(home, tasks=False, headers={"X-Subagents-Wake": "hook"})
-        assert "hook" in (await hooked.ok("tools/call", **spawn))["structuredContent"]["wake"]
-
-    play(tmp_path, scenario)
+async def test_a_receipt_says_how_its_session_hears_of_the_end(daemon: Home) -> None:
+    spawn = {"name": "sessions_spawn", "arguments": {"task": "x", "agentId": "quick"}}
+    plain = Wire(daemon, tasks=False)
+    assert (await plain.ok("tools/call", **spawn))["structuredContent"]["wake"] == NOT_WOKEN
+    hooked = Wire(daemon, tasks=False, headers={"X-Subagents-Wake": "hook"})
+    assert "hook" in (await hooked.ok("tools/call", **spawn))["structuredContent"]["wake"]
 
 
 @pytest.mark.requirement("tools:request:pending")

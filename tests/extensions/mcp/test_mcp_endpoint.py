@@ -11,7 +11,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.types import Message, Scope
 from tests.api.home_daemon import Home, UnixConnection, build
-from tests.extensions.mcp.mcp_clients import Wire, play
+from tests.extensions.mcp.mcp_clients import Wire
 
 from subagents.api.server.app import create_app
 from subagents.extensions.mcp import mcp_endpoint
@@ -29,56 +29,44 @@ def raw(home: Home, method: str, headers: dict[str, str], body: bytes = b"{}") -
 
 
 @pytest.mark.requirement("mcp:endpoint")
-def test_there_is_no_stream_to_get_and_a_body_has_a_limit(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        for method in ("GET", "DELETE"):
-            status, headers, _ = await asyncio.to_thread(raw, home, method, {})
-            assert (status, headers["allow"]) == (405, "POST")
-        kind = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-        large = b'{"a":"' + b"x" * BODY_BYTES_MAX + b'"}'
-        status, _, _ = await asyncio.to_thread(raw, home, "POST", kind, large)
-        assert status == 413
-
-    play(tmp_path, scenario)
+async def test_there_is_no_stream_to_get_and_a_body_has_a_limit(daemon: Home) -> None:
+    for method in ("GET", "DELETE"):
+        status, headers, _ = await asyncio.to_thread(raw, daemon, method, {})
+        assert (status, headers["allow"]) == (405, "POST")
+    kind = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    large = b'{"a":"' + b"x" * BODY_BYTES_MAX + b'"}'
+    status, _, _ = await asyncio.to_thread(raw, daemon, "POST", kind, large)
+    assert status == 413
 
 
 @pytest.mark.requirement("mcp:identity")
-def test_a_bad_token_is_told_so_in_the_protocols_form_and_noted(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        status, headers, body = await asyncio.to_thread(
-            raw, home, "POST", {"Authorization": "Bearer sa_r-nothing_1_" + "x" * 43}
-        )
-        error = json.loads(body)["error"]
-        assert (status, error["code"]) == (401, -32000)
-        assert error["data"]["code"] == "unauthorized"
-        assert headers["www-authenticate"] == "Bearer"
-        await home.services.refusals.flush()
-        noted = await asyncio.to_thread(home.services.refusals.file.read_text)
-        assert "POST /mcp" in noted
-
-    play(tmp_path, scenario)
+async def test_a_bad_token_is_told_so_in_the_protocols_form_and_noted(daemon: Home) -> None:
+    status, headers, body = await asyncio.to_thread(
+        raw, daemon, "POST", {"Authorization": "Bearer sa_r-nothing_1_" + "x" * 43}
+    )
+    error = json.loads(body)["error"]
+    assert (status, error["code"]) == (401, -32000)
+    assert error["data"]["code"] == "unauthorized"
+    assert headers["www-authenticate"] == "Bearer"
+    await daemon.services.refusals.flush()
+    noted = await asyncio.to_thread(daemon.services.refusals.file.read_text)
+    assert "POST /mcp" in noted
 
 
 @pytest.mark.requirement("mcp:identity")
-def test_an_agent_cannot_see_another_sessions_runs(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        other = str((await home.spawn("hang"))["runId"])  # the operator's own session
-        found = await Wire(home, tasks=False).call("subagents", action="status", target=other)
-        assert found["isError"]
-        assert found["structuredContent"]["status"] == "forbidden"
-
-    play(tmp_path, scenario)
+async def test_an_agent_cannot_see_another_sessions_runs(daemon: Home) -> None:
+    other = str((await daemon.spawn("hang"))["runId"])  # the operator's own session
+    found = await Wire(daemon, tasks=False).call("subagents", action="status", target=other)
+    assert found["isError"]
+    assert found["structuredContent"]["status"] == "forbidden"
 
 
 @pytest.mark.requirement("mcp:endpoint")
-def test_space_around_a_header_is_no_part_of_it(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        status, message = await Wire(home).send(
-            "tools/call", {"Mcp-Name": "  sessions_list  "}, name="sessions_list", arguments={}
-        )
-        assert (status, message["result"]["isError"]) == (200, False)
-
-    play(tmp_path, scenario)
+async def test_space_around_a_header_is_no_part_of_it(daemon: Home) -> None:
+    status, message = await Wire(daemon).send(
+        "tools/call", {"Mcp-Name": "  sessions_list  "}, name="sessions_list", arguments={}
+    )
+    assert (status, message["result"]["isError"]) == (200, False)
 
 
 VERSIONS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
@@ -102,24 +90,21 @@ async def kind_and_lines(wire: Wire, version: str, timeout_s: float) -> tuple[st
 
 @pytest.mark.requirement("mcp:one-document")
 @VERSIONS
-def test_what_is_answered_soon_is_one_document_and_what_lasts_a_stream_that_shows_life(
-    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_what_is_answered_soon_is_one_document_and_what_lasts_a_stream_that_shows_life(
+    daemon: Home, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario(home: Home) -> None:
-        wire = Wire(home, tasks=False)
-        await wire.call("sessions_spawn", task="x", agentId="hang")
-        kind, [line] = await kind_and_lines(wire, version, 0)
-        assert kind == "application/json"
-        assert "result" in json.loads(line)
+    wire = Wire(daemon, tasks=False)
+    await wire.call("sessions_spawn", task="x", agentId="hang")
+    kind, [line] = await kind_and_lines(wire, version, 0)
+    assert kind == "application/json"
+    assert "result" in json.loads(line)
 
-        monkeypatch.setattr(mcp_endpoint, "PING_S", 0.02)
-        kind, lines = await kind_and_lines(wire, version, 0.2)
-        assert kind == "text/event-stream"
-        assert lines[:2] == [": ping", ""]
-        assert lines[-3] == "event: message"
-        assert "result" in json.loads(lines[-2].removeprefix("data: "))
-
-    play(tmp_path, scenario)
+    monkeypatch.setattr(mcp_endpoint, "PING_S", 0.02)
+    kind, lines = await kind_and_lines(wire, version, 0.2)
+    assert kind == "text/event-stream"
+    assert lines[:2] == [": ping", ""]
+    assert lines[-3] == "event: message"
+    assert "result" in json.loads(lines[-2].removeprefix("data: "))
 
 
 async def asked(app: Starlette, body: bytes) -> int:
@@ -181,24 +166,20 @@ TASKS_OF_A_CALL_MAX = 2
 
 
 @pytest.mark.requirement("mcp:cost")
-def test_a_ping_takes_few_calls_and_no_task_and_a_call_of_a_tool_two(tmp_path: Path) -> None:
+async def test_a_ping_takes_few_calls_and_no_task_and_a_call_of_a_tool_two(tmp_path: Path) -> None:
     """The bounds may only shrink."""
-
-    async def scenario() -> None:
-        services = build(tmp_path)
-        app = create_app(services)
-        await services.engine.start()
-        try:
-            ping: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-            call = {**ping, "method": "tools/call", "params": {"name": "sessions_list"}}
-            calls, tasks = await cost_of(app, json.dumps(ping).encode())
-            assert tasks == 0
-            assert calls <= CALLS_OF_A_PING_MAX
-            _, tasks = await cost_of(app, json.dumps(call).encode())
-            assert tasks <= TASKS_OF_A_CALL_MAX
-        finally:
-            for each in app.state.endpoints:
-                await each.stop()
-            await services.engine.stop()
-
-    asyncio.run(scenario())
+    services = build(tmp_path)
+    app = create_app(services)
+    await services.engine.start()
+    try:
+        ping: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        call = {**ping, "method": "tools/call", "params": {"name": "sessions_list"}}
+        calls, tasks = await cost_of(app, json.dumps(ping).encode())
+        assert tasks == 0
+        assert calls <= CALLS_OF_A_PING_MAX
+        _, tasks = await cost_of(app, json.dumps(call).encode())
+        assert tasks <= TASKS_OF_A_CALL_MAX
+    finally:
+        for each in app.state.endpoints:
+            await each.stop()
+        await services.engine.stop()

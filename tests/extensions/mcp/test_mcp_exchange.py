@@ -40,44 +40,38 @@ async def ended_run(home: Home) -> str:
 
 @pytest.mark.requirement("mcp:consumed-once")
 @each_era
-def test_a_result_is_consumed_when_its_answer_has_left(era: str, tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        run_id = await ended_run(home)
-        assert not await is_consumed(home, run_id)
-        async with connected(home, era, desk(home)) as client:
-            first = await client.call_tool("sessions_wait", {})
-            await until_consumed(home, run_id)
-            again = await client.call_tool("sessions_wait", {})
-        assert run_id in text_of(first)
-        assert first.meta is None or "subagents/offered" not in first.meta
-        assert run_id not in text_of(again)
-
-    play(tmp_path, scenario)
+async def test_a_result_is_consumed_when_its_answer_has_left(daemon: Home, era: str) -> None:
+    run_id = await ended_run(daemon)
+    assert not await is_consumed(daemon, run_id)
+    async with connected(daemon, era, desk(daemon)) as client:
+        first = await client.call_tool("sessions_wait", {})
+        await until_consumed(daemon, run_id)
+        again = await client.call_tool("sessions_wait", {})
+    assert run_id in text_of(first)
+    assert first.meta is None or "subagents/offered" not in first.meta
+    assert run_id not in text_of(again)
 
 
 @pytest.mark.requirement("mcp:consumed-once")
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
-def test_a_client_that_leaves_while_it_waits_takes_nothing_with_it(
-    version: str, tmp_path: Path
+async def test_a_client_that_leaves_while_it_waits_takes_nothing_with_it(
+    daemon: Home, version: str
 ) -> None:
-    async def scenario(home: Home) -> None:
-        wire = Wire(home, tasks=False)
-        spawned = await wire.call("sessions_spawn", task="x", agentId="hang")
-        run_id = str(spawned["structuredContent"]["runId"])
-        mailbox = home.services.engine.mailbox
-        params = {"name": "sessions_wait", "arguments": {"runIds": [run_id]}}
-        connection = await asyncio.to_thread(
-            wire.open, "tools/call", params, {"MCP-Protocol-Version": version}
-        )
-        await until(lambda: run_id in mailbox._wakeups)
-        connection.close()
-        # Whoever waits for nobody is woken up and goes.
-        await until(lambda: run_id not in mailbox._wakeups)
-        await home.services.engine.control.cancel(RunId(run_id), by="test")
-        found = await wire.call("sessions_wait", runIds=[run_id])
-        assert found["structuredContent"]["completed"][0]["runId"] == run_id
-
-    play(tmp_path, scenario)
+    wire = Wire(daemon, tasks=False)
+    spawned = await wire.call("sessions_spawn", task="x", agentId="hang")
+    run_id = str(spawned["structuredContent"]["runId"])
+    mailbox = daemon.services.engine.mailbox
+    params = {"name": "sessions_wait", "arguments": {"runIds": [run_id]}}
+    connection = await asyncio.to_thread(
+        wire.open, "tools/call", params, {"MCP-Protocol-Version": version}
+    )
+    await until(lambda: run_id in mailbox._wakeups)
+    connection.close()
+    # Whoever waits for nobody is woken up and goes.
+    await until(lambda: run_id not in mailbox._wakeups)
+    await daemon.services.engine.control.cancel(RunId(run_id), by="test")
+    found = await wire.call("sessions_wait", runIds=[run_id])
+    assert found["structuredContent"]["completed"][0]["runId"] == run_id
 
 
 @pytest.mark.requirement("mcp:acknowledged-by-the-client")
@@ -114,50 +108,45 @@ def test_what_a_client_that_acknowledges_by_itself_has_not_acknowledged_goes_bac
 
 
 @pytest.mark.requirement("mcp:acknowledged-by-the-client")
-def test_what_the_client_acknowledges_before_it_leaves_is_consumed(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        run_id = await ended_run(home)
-        reader = {"X-Subagents-Reader": "r1"}
-        wire = Wire(home, tasks=False)
-        params: dict[str, Any] = {"name": "sessions_wait", "arguments": {}}
-        headers = {"X-Subagents-Ack": "explicit", **reader}
-        connection = await asyncio.to_thread(wire.open, "tools/call", params, headers)
-        await asyncio.to_thread(connection.getresponse)
-        acknowledged = await home.ok(
-            "POST",
-            "/v1/inbox/ack",
-            {"messageIds": [f"{run_id}:announce"]},
-            {**desk(home), "X-Subagents-Caller": "agent", **reader},
-        )
-        connection.close()
-        assert acknowledged == {"consumed": 1}
-        assert await is_consumed(home, run_id)
-        found = await wire.call("sessions_wait", timeoutSeconds=0)
-        assert found["structuredContent"]["completed"] == []
-
-    play(tmp_path, scenario)
+async def test_what_the_client_acknowledges_before_it_leaves_is_consumed(daemon: Home) -> None:
+    run_id = await ended_run(daemon)
+    reader = {"X-Subagents-Reader": "r1"}
+    wire = Wire(daemon, tasks=False)
+    params: dict[str, Any] = {"name": "sessions_wait", "arguments": {}}
+    headers = {"X-Subagents-Ack": "explicit", **reader}
+    connection = await asyncio.to_thread(wire.open, "tools/call", params, headers)
+    await asyncio.to_thread(connection.getresponse)
+    acknowledged = await daemon.ok(
+        "POST",
+        "/v1/inbox/ack",
+        {"messageIds": [f"{run_id}:announce"]},
+        {**desk(daemon), "X-Subagents-Caller": "agent", **reader},
+    )
+    connection.close()
+    assert acknowledged == {"consumed": 1}
+    assert await is_consumed(daemon, run_id)
+    found = await wire.call("sessions_wait", timeoutSeconds=0)
+    assert found["structuredContent"]["completed"] == []
 
 
 @pytest.mark.requirement("mcp:consumed-once")
-def test_two_calls_of_one_session_at_once_are_not_told_of_the_same_result(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        wire = Wire(home, tasks=False)
-        spawned = await wire.call("sessions_spawn", task="x", agentId="slow")
-        run_id = spawned["structuredContent"]["runId"]
-        both = await asyncio.gather(
-            *(wire.call("subagents", action="inbox") for _ in range(2)),
-            *(wire.call("sessions_wait", timeoutSeconds=15) for _ in range(2)),
-        )
-        told = [each for each in both if run_id in json.dumps(each["structuredContent"])]
-        complete = [
-            each
-            for each in told
-            if each["structuredContent"].get("completed")
-            or each["structuredContent"].get("messages")
-        ]
-        assert len(complete) == 1
-
-    play(tmp_path, scenario)
+async def test_two_calls_of_one_session_at_once_are_not_told_of_the_same_result(
+    daemon: Home,
+) -> None:
+    wire = Wire(daemon, tasks=False)
+    spawned = await wire.call("sessions_spawn", task="x", agentId="slow")
+    run_id = spawned["structuredContent"]["runId"]
+    both = await asyncio.gather(
+        *(wire.call("subagents", action="inbox") for _ in range(2)),
+        *(wire.call("sessions_wait", timeoutSeconds=15) for _ in range(2)),
+    )
+    told = [each for each in both if run_id in json.dumps(each["structuredContent"])]
+    complete = [
+        each
+        for each in told
+        if each["structuredContent"].get("completed") or each["structuredContent"].get("messages")
+    ]
+    assert len(complete) == 1
 
 
 ROUNDS = 200

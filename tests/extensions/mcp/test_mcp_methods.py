@@ -1,13 +1,11 @@
 """The methods of ``/mcp``: what a client is told when it connects, and what extensions add."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from tests.api.home_daemon import Home
-from tests.api.tools.tool_callers import CONFIG
-from tests.extensions.mcp.mcp_clients import ERAS, connected, desk, each_era, play
+from tests.extensions.mcp.mcp_clients import ERAS, connected, desk, each_era
 
 from subagents import extension
 from subagents.api.calls.services import Services
@@ -41,30 +39,24 @@ def test_each_extension_is_given_the_methods_with_those_of_the_ones_before(
 
 @pytest.mark.requirement("mcp:eras", "mcp:fleet")
 @each_era
-def test_a_client_of_either_era_is_told_who_we_are_and_whom_it_may_use(
-    era: str, tmp_path: Path
+async def test_a_client_of_either_era_is_told_who_we_are_and_whom_it_may_use(
+    daemon: Home, era: str
 ) -> None:
-    async def scenario(home: Home) -> None:
-        async with connected(home, era, desk(home)) as client:
-            assert client.server_info is not None
-            assert (client.server_info.name, client.server_info.version) == (
-                "subagents",
-                __version__,
-            )
-            told = client.instructions or ""
-            assert "sessions_spawn" in told
-            assert "- quick: Answers at once (fast; cost free; about 1s; No tools)" in told
-            assert "hidden" not in told
-            assert len(told) < 3000
-
-    play(tmp_path, scenario)
+    async with connected(daemon, era, desk(daemon)) as client:
+        assert client.server_info is not None
+        assert (client.server_info.name, client.server_info.version) == (
+            "subagents",
+            __version__,
+        )
+        told = client.instructions or ""
+        assert "sessions_spawn" in told
+        assert "- quick: Answers at once (fast; cost free; about 1s; No tools)" in told
+        assert "hidden" not in told
+        assert len(told) < 3000
 
 
 @pytest.mark.requirement("mcp:fleet")
-def test_who_may_spawn_nobody_is_told_which_key_allows_it(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        other = desk(home, "agent:nobody:desk")
-        async with connected(home, ERAS[1], other) as client:
-            assert "agents.nobody.subagents.allow_agents" in (client.instructions or "")
-
-    play(tmp_path, scenario, CONFIG)
+async def test_who_may_spawn_nobody_is_told_which_key_allows_it(daemon: Home) -> None:
+    other = desk(daemon, "agent:nobody:desk")
+    async with connected(daemon, ERAS[1], other) as client:
+        assert "agents.nobody.subagents.allow_agents" in (client.instructions or "")

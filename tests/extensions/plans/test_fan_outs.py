@@ -55,30 +55,27 @@ def items(world: World, run: Run) -> list[Run]:
 
 
 @pytest.mark.requirement("for-each:runs")
-def test_each_item_has_a_run_and_what_waits_for_them_has_all_their_results(
-    tmp_path: Path,
+async def test_each_item_has_a_run_and_what_waits_for_them_has_all_their_results(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        _, fix, last = await plan(world)
-        run = await world.until(fix)
-        await world.until(last)
+    _, fix, last = await plan(world)
+    run = await world.until(fix)
+    await world.until(last)
 
-        assert run.outcome == OK, run.outcome
-        assert [each.spec.task for each in items(world, run)] == [
-            "fix a.py",
-            """fix '{"file":"b c.py"}'""",
-            "fix '-rf; $(id)\n'",
-        ]
-        assert [each.resolved.label for each in items(world, run)] == [
-            "fix a.py",
-            "fix b c.py",
-            "fix -rf; $(id)",
-        ]
-        (prompt,) = (each.prompt for each in world.runtime.launches if each.run_id == last)
-        assert prompt.count("just completed successfully") == 3
-        assert await world.folded(fix) == await world.run(fix)
-
-    in_world(tmp_path, scenario)
+    assert run.outcome == OK, run.outcome
+    assert [each.spec.task for each in items(world, run)] == [
+        "fix a.py",
+        """fix '{"file":"b c.py"}'""",
+        "fix '-rf; $(id)\n'",
+    ]
+    assert [each.resolved.label for each in items(world, run)] == [
+        "fix a.py",
+        "fix b c.py",
+        "fix -rf; $(id)",
+    ]
+    (prompt,) = (each.prompt for each in world.runtime.launches if each.run_id == last)
+    assert prompt.count("just completed successfully") == 3
+    assert await world.folded(fix) == await world.run(fix)
 
 
 class Stopping(TroubledStore):
@@ -155,100 +152,83 @@ def test_a_crash_at_any_commit_leaves_one_run_for_each_item(
         ([1], {"for_each": {"file": "other.json"}}, 'names "other.json"'),
     ],
 )
-def test_a_list_that_is_none_starts_nothing_and_says_why(
-    tmp_path: Path, found: object, fixing: dict[str, Any], words: str
+async def test_a_list_that_is_none_starts_nothing_and_says_why(
+    world: World, found: object, fixing: dict[str, Any], words: str
 ) -> None:
-    async def scenario(world: World) -> None:
-        _, fix, last = await plan(world, found, **fixing)
-        run = await world.until(fix)
+    _, fix, last = await plan(world, found, **fixing)
+    run = await world.until(fix)
 
-        assert run.outcome is not None
-        assert run.outcome.status is Status.ERROR
-        assert run.outcome.error is not None
-        assert run.outcome.error.startswith('the list of for_each, from run "find": ')
-        assert words in run.outcome.error
-        assert not run.children
-        assert (await world.until(last)).has_failed
-
-    in_world(tmp_path, scenario)
+    assert run.outcome is not None
+    assert run.outcome.status is Status.ERROR
+    assert run.outcome.error is not None
+    assert run.outcome.error.startswith('the list of for_each, from run "find": ')
+    assert words in run.outcome.error
+    assert not run.children
+    assert (await world.until(last)).has_failed
 
 
 @pytest.mark.requirement("for-each:runs")
-def test_an_empty_list_is_done_at_once(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        _, fix, last = await plan(world, [])
+async def test_an_empty_list_is_done_at_once(world: World) -> None:
+    _, fix, last = await plan(world, [])
 
-        assert ((await world.until(fix)).outcome, (await world.until(last)).outcome) == (OK, OK)
-
-    in_world(tmp_path, scenario)
+    assert ((await world.until(fix)).outcome, (await world.until(last)).outcome) == (OK, OK)
 
 
 @pytest.mark.requirement("for-each:retry")
-def test_a_retry_of_the_plan_repeats_the_items_that_failed_and_keeps_the_others(
-    tmp_path: Path,
+async def test_a_retry_of_the_plan_repeats_the_items_that_failed_and_keeps_the_others(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        find, fix, last = await plan(world, ["a", "b", "c"], agent_id="slow")
-        second = (await world.until(fix, Phase.ENDING)).children[1].run_id
-        await world.clock.result(world.engine.control.cancel(second, by=ME, reason="no"))
-        run = await world.until(fix)
-        assert (run.outcome and run.outcome.status) is Status.PARTIAL
-        assert (
-            run.outcome and run.outcome.error
-        ) == "1 of 3 items did not end ok: fix b; the first: no"
-        assert (await world.until(last)).has_failed
-        before = len(world.runtime.launches)
+    find, fix, last = await plan(world, ["a", "b", "c"], agent_id="slow")
+    second = (await world.until(fix, Phase.ENDING)).children[1].run_id
+    await world.clock.result(world.engine.control.cancel(second, by=ME, reason="no"))
+    run = await world.until(fix)
+    assert (run.outcome and run.outcome.status) is Status.PARTIAL
+    assert (
+        run.outcome and run.outcome.error
+    ) == "1 of 3 items did not end ok: fix b; the first: no"
+    assert (await world.until(last)).has_failed
+    before = len(world.runtime.launches)
 
-        context = SpawnContext(session=ME, settings=world.settings)
-        again = Plans(world.engine.queries, world.engine.spawner).retry(find, context)
-        receipts = await world.clock.result(again)
-        assert [each.run.resolved.label for each in receipts] == ["fix", "sum"]
-        run = await world.until(receipts[0].run.id)
-        assert (run.outcome, [each.label for each in run.children]) == (OK, ["fix b"])
-        assert (await world.until(receipts[1].run.id)).outcome == OK
-        assert len(world.runtime.launches) == before + 2
-        assert world.runtime.launches[-1].prompt.count("just completed successfully") == 3
-
-    in_world(tmp_path, scenario)
+    context = SpawnContext(session=ME, settings=world.settings)
+    again = Plans(world.engine.queries, world.engine.spawner).retry(find, context)
+    receipts = await world.clock.result(again)
+    assert [each.run.resolved.label for each in receipts] == ["fix", "sum"]
+    run = await world.until(receipts[0].run.id)
+    assert (run.outcome, [each.label for each in run.children]) == (OK, ["fix b"])
+    assert (await world.until(receipts[1].run.id)).outcome == OK
+    assert len(world.runtime.launches) == before + 2
+    assert world.runtime.launches[-1].prompt.count("just completed successfully") == 3
 
 
 @pytest.mark.requirement("for-each:bounds")
-def test_at_most_so_many_items_are_at_work_and_a_cancel_ends_them_all(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        _, fix, last = await plan(
-            world, ["a", "b", "c"], agent_id="hang", for_each={"max_parallel": 2}
-        )
-        await world.until(fix, Phase.ENDING)
-        await world.clock.advance(5)
-        run = await world.run(fix)
-        phases = [each.phase for each in items(world, run)]
-        assert phases == [Phase.RUNNING, Phase.RUNNING, Phase.QUEUED]
+async def test_at_most_so_many_items_are_at_work_and_a_cancel_ends_them_all(world: World) -> None:
+    _, fix, last = await plan(world, ["a", "b", "c"], agent_id="hang", for_each={"max_parallel": 2})
+    await world.until(fix, Phase.ENDING)
+    await world.clock.advance(5)
+    run = await world.run(fix)
+    phases = [each.phase for each in items(world, run)]
+    assert phases == [Phase.RUNNING, Phase.RUNNING, Phase.QUEUED]
 
-        await world.clock.result(world.engine.control.cancel(fix, by=ME, reason="enough"))
-        run = await world.until(fix)
-        assert run.outcome is not None
-        assert (run.outcome.status, run.outcome.error) == (Status.CANCELLED, "enough")
-        assert all(each.is_settled for each in items(world, run))
-        assert (await world.until(last)).has_failed
-
-    in_world(tmp_path, scenario)
+    await world.clock.result(world.engine.control.cancel(fix, by=ME, reason="enough"))
+    run = await world.until(fix)
+    assert run.outcome is not None
+    assert (run.outcome.status, run.outcome.error) == (Status.CANCELLED, "enough")
+    assert all(each.is_settled for each in items(world, run))
+    assert (await world.until(last)).has_failed
 
 
 @pytest.mark.requirement("for-each:bounds")
-def test_a_cap_of_the_step_is_one_for_all_its_items(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        settings = world.with_script("spender", {"usage": {"tokensIn": 400}}, {"hang": True})
-        world.settings = settings
-        _, fix, _ = await plan(
-            world, ["a", "b", "c"], agent_id="spender", budget=Budget(max_tokens=1000)
-        )
-        run = await world.until(fix)
+async def test_a_cap_of_the_step_is_one_for_all_its_items(world: World) -> None:
+    settings = world.with_script("spender", {"usage": {"tokensIn": 400}}, {"hang": True})
+    world.settings = settings
+    _, fix, _ = await plan(
+        world, ["a", "b", "c"], agent_id="spender", budget=Budget(max_tokens=1000)
+    )
+    run = await world.until(fix)
 
-        assert run.outcome is not None
-        assert "1.2k of 1k tokens" in (run.outcome.error or "")
-        assert all(each.is_settled for each in items(world, run))
-
-    in_world(tmp_path, scenario)
+    assert run.outcome is not None
+    assert "1.2k of 1k tokens" in (run.outcome.error or "")
+    assert all(each.is_settled for each in items(world, run))
 
 
 @pytest.mark.requirement("gate:asks")
@@ -260,53 +240,48 @@ def test_a_cap_of_the_step_is_one_for_all_its_items(tmp_path: Path) -> None:
         (None, '"Ship it?": nobody answered in time'),
     ],
 )
-def test_a_gate_asks_once_what_it_waits_for_is_done_and_only_a_yes_opens_it(
-    tmp_path: Path, decision: Decision | None, words: str | None
+async def test_a_gate_asks_once_what_it_waits_for_is_done_and_only_a_yes_opens_it(
+    world: World, decision: Decision | None, words: str | None
 ) -> None:
-    async def scenario(world: World) -> None:
-        first, gate, ship = await world.clock.result(
-            world.batch(
-                RunSpec(task="build", label="build", agent_id="slow"),
-                RunSpec(
-                    task="Ship it?",
-                    gate="Ship it?",
-                    label="ask",
-                    agent_id="quick",
-                    depends_on=("build",),
-                    dependency_timeout_seconds=3600,
-                ),
-                RunSpec(task="ship", label="ship", agent_id="quick", depends_on=("ask",)),
-            )
+    first, gate, ship = await world.clock.result(
+        world.batch(
+            RunSpec(task="build", label="build", agent_id="slow"),
+            RunSpec(
+                task="Ship it?",
+                gate="Ship it?",
+                label="ask",
+                agent_id="quick",
+                depends_on=("build",),
+                dependency_timeout_seconds=3600,
+            ),
+            RunSpec(task="ship", label="ship", agent_id="quick", depends_on=("ask",)),
         )
-        await world.until(first, Phase.RUNNING)
-        assert not (await world.run(gate)).pending_requests
-        await world.until(first)
-        await world.restart()
-        (asked,) = (await world.run(gate)).pending_requests
-        assert (asked.question, asked.by_spawn) == ("Ship it?", True)
-        if decision is not None:
-            answer = world.engine.questions.answer(asked.id, "", decision=decision, by="anna")
-            await world.clock.result(answer)
-        run = await world.until(ship, within_s=7200)
+    )
+    await world.until(first, Phase.RUNNING)
+    assert not (await world.run(gate)).pending_requests
+    await world.until(first)
+    await world.restart()
+    (asked,) = (await world.run(gate)).pending_requests
+    assert (asked.question, asked.by_spawn) == ("Ship it?", True)
+    if decision is not None:
+        answer = world.engine.questions.answer(asked.id, "", decision=decision, by="anna")
+        await world.clock.result(answer)
+    run = await world.until(ship, within_s=7200)
 
-        assert run.outcome is not None
-        assert run.outcome.is_ok is (words is None)
-        assert words is None or words in (run.outcome.error or "")
-        assert world.runtime.starts_of(gate) == 0
-        assert await world.folded(gate) == await world.run(gate)
-
-    in_world(tmp_path, scenario)
+    assert run.outcome is not None
+    assert run.outcome.is_ok is (words is None)
+    assert words is None or words in (run.outcome.error or "")
+    assert world.runtime.starts_of(gate) == 0
+    assert await world.folded(gate) == await world.run(gate)
 
 
 @pytest.mark.requirement("for-each:agents")
-def test_an_agent_has_no_more_items_at_once_than_children(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        parent = await world.working()
-        await world.spawn_child(parent, label="found")
-        wanted: dict[str, Any] = {"task": "${{ item }}", "for_each": ForEach(run="found")}
-        with pytest.raises(Forbidden, match="at most 2 of forEach"):
-            await world.spawn_child(parent, **wanted)
-        wanted["for_each"] = ForEach(run="found", max_parallel=2)
+@pytest.mark.world(max_children_per_agent=2, max_spawn_depth=2)
+async def test_an_agent_has_no_more_items_at_once_than_children(world: World) -> None:
+    parent = await world.working()
+    await world.spawn_child(parent, label="found")
+    wanted: dict[str, Any] = {"task": "${{ item }}", "for_each": ForEach(run="found")}
+    with pytest.raises(Forbidden, match="at most 2 of forEach"):
         await world.spawn_child(parent, **wanted)
-
-    in_world(tmp_path, scenario, max_children_per_agent=2, max_spawn_depth=2)
+    wanted["for_each"] = ForEach(run="found", max_parallel=2)
+    await world.spawn_child(parent, **wanted)

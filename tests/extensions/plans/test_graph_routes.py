@@ -46,69 +46,60 @@ def edges(found: Document) -> set[tuple[str, str, str]]:
 
 
 @pytest.mark.requirement("http:graph")
-def test_a_plan_is_a_graph_of_what_waits_for_what(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        specs = [
-            {"task": "x", "agentId": "hang", "label": "build"},
-            {"task": "x", "agentId": "quick", "label": "lint"},
-            {"task": "x", "agentId": "quick", "label": "ship", "dependsOn": ["build", "lint"]},
-        ]
-        receipt = await home.ok("POST", "/v1/plans", {"specs": specs, "cwd": home.cwd, "name": "p"})
-        runs = {each["label"]: each["runId"] for each in receipt["receipts"]}
-        await home.wait(runs["lint"])
-        await home.until_phase(runs["build"], "running")
+async def test_a_plan_is_a_graph_of_what_waits_for_what(daemon: Home) -> None:
+    specs = [
+        {"task": "x", "agentId": "hang", "label": "build"},
+        {"task": "x", "agentId": "quick", "label": "lint"},
+        {"task": "x", "agentId": "quick", "label": "ship", "dependsOn": ["build", "lint"]},
+    ]
+    receipt = await daemon.ok("POST", "/v1/plans", {"specs": specs, "cwd": daemon.cwd, "name": "p"})
+    runs = {each["label"]: each["runId"] for each in receipt["receipts"]}
+    await daemon.wait(runs["lint"])
+    await daemon.until_phase(runs["build"], "running")
 
-        found = await home.ok("GET", "/v1/graph?plan=p")
-        cut = await home.ok("GET", "/v1/graph?plan=p&limit=2")
+    found = await daemon.ok("GET", "/v1/graph?plan=p")
+    cut = await daemon.ok("GET", "/v1/graph?plan=p&limit=2")
 
-        assert (found["planId"], found["name"], found["runs"]) == (receipt["planId"], "p", 3)
-        assert [node["label"] for node in found["nodes"]] == ["build", "lint", "ship"]
-        assert edges(found) == {("build", "ship", "waits"), ("lint", "ship", "waits")}
-        assert found["states"] == {"running": 1, "ok": 1, "waiting": 1}
-        ship = found["nodes"][2]["wait"]
-        assert (ship["kind"], [each["label"] for each in ship["runs"]]) == ("runs", ["build"])
-        assert found["truncated"] is None
-        assert cut["truncated"] == {"shown": 2, "total": 3, "totalIsBound": False}
-        assert cut["states"] == found["states"], "counts are of all"
-        assert edges(cut) == set()
-        for query in ("", "?plan=p&tree=last"):
-            assert (await home.call("GET", f"/v1/graph{query}"))[0] == 422
-
-    play(tmp_path, scenario)
+    assert (found["planId"], found["name"], found["runs"]) == (receipt["planId"], "p", 3)
+    assert [node["label"] for node in found["nodes"]] == ["build", "lint", "ship"]
+    assert edges(found) == {("build", "ship", "waits"), ("lint", "ship", "waits")}
+    assert found["states"] == {"running": 1, "ok": 1, "waiting": 1}
+    ship = found["nodes"][2]["wait"]
+    assert (ship["kind"], [each["label"] for each in ship["runs"]]) == ("runs", ["build"])
+    assert found["truncated"] is None
+    assert cut["truncated"] == {"shown": 2, "total": 3, "totalIsBound": False}
+    assert cut["states"] == found["states"], "counts are of all"
+    assert edges(cut) == set()
+    for query in ("", "?plan=p&tree=last"):
+        assert (await daemon.call("GET", f"/v1/graph{query}"))[0] == 422
 
 
 @pytest.mark.requirement("http:graph")
-def test_a_tree_is_a_graph_of_what_spawned_what_and_counts_what_it_cuts(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        parent, _ = await a_family(home)
+async def test_a_tree_is_a_graph_of_what_spawned_what_and_counts_what_it_cuts(daemon: Home) -> None:
+    parent, _ = await a_family(daemon)
 
-        found = await home.ok("GET", f"/v1/graph?tree={parent}")
-        cut = await home.ok("GET", f"/v1/graph?tree={parent}&limit=2")
+    found = await daemon.ok("GET", f"/v1/graph?tree={parent}")
+    cut = await daemon.ok("GET", f"/v1/graph?tree={parent}&limit=2")
 
-        assert edges(found) == {("parent", f"child{n}", "spawned") for n in range(3)}
-        assert found["states"] == {"running": 1, "ok": 3}
-        assert (cut["truncated"]["shown"], cut["truncated"]["total"]) == (2, 4)
-        assert cut["runs"] == 4
-
-    play(tmp_path, scenario)
+    assert edges(found) == {("parent", f"child{n}", "spawned") for n in range(3)}
+    assert found["states"] == {"running": 1, "ok": 3}
+    assert (cut["truncated"]["shown"], cut["truncated"]["total"]) == (2, 4)
+    assert cut["runs"] == 4
 
 
 @pytest.mark.requirement("http:list:below")
-def test_rows_of_roots_count_the_runs_below_them_by_state(tmp_path: Path) -> None:
-    async def scenario(home: Home) -> None:
-        await a_family(home)
-        await home.spawn(label="alone")
+async def test_rows_of_roots_count_the_runs_below_them_by_state(daemon: Home) -> None:
+    await a_family(daemon)
+    await daemon.spawn(label="alone")
 
-        found = (await home.ok("GET", "/v1/runs?roots=1"))["runs"]
+    found = (await daemon.ok("GET", "/v1/runs?roots=1"))["runs"]
 
-        assert {row["label"]: row["below"] for row in found} == {
-            "parent": {"runs": 3, "states": {"ok": 3}, "isBound": False},
-            "alone": None,
-        }
-        plain = (await home.ok("GET", "/v1/runs"))["runs"]
-        assert {row["below"] and 1 for row in plain} == {None}
-
-    play(tmp_path, scenario)
+    assert {row["label"]: row["below"] for row in found} == {
+        "parent": {"runs": 3, "states": {"ok": 3}, "isBound": False},
+        "alone": None,
+    }
+    plain = (await daemon.ok("GET", "/v1/runs"))["runs"]
+    assert {row["below"] and 1 for row in plain} == {None}
 
 
 @pytest.mark.requirement("http:list:queries")

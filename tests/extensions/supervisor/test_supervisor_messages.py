@@ -1,6 +1,5 @@
 """The lines of the supervisor socket: what is understood, and how the rest is refused."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -33,17 +32,14 @@ from tests.extensions.supervisor.supervisor_clients import supervisor
     ],
     ids=lambda value: value[:24] if isinstance(value, bytes) else None,
 )
-def test_what_makes_no_sense_gets_an_error_and_the_connection_lives_on(
+async def test_what_makes_no_sense_gets_an_error_and_the_connection_lives_on(
     tmp_path: Path, line: bytes, code: str, message: str
 ) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path) as home, supervisor(home) as one:
-            found = await one.say(line)
-            assert found["type"] == "response"
-            assert found["error"]["code"] == code
-            assert message in found["error"]["message"]
-            has_id = b'"requestId":1' in line
-            assert found["requestId"] == (1 if has_id else None)
-            assert (await one.do("ping"))["pong"] is True
-
-    asyncio.run(scenario())
+    async with serving(tmp_path) as home, supervisor(home) as one:
+        found = await one.say(line)
+        assert found["type"] == "response"
+        assert found["error"]["code"] == code
+        assert message in found["error"]["message"]
+        has_id = b'"requestId":1' in line
+        assert found["requestId"] == (1 if has_id else None)
+        assert (await one.do("ping"))["pong"] is True

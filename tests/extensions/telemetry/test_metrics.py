@@ -75,109 +75,96 @@ async def scrape(home: Home) -> Scraped:
 
 
 @pytest.mark.requirement("metrics:all")
-def test_every_metric_is_there_from_the_first_scrape_with_help_and_a_type(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            found = await scrape(home)
-            assert {f"{PREFIX}{each.name}" for each in FAMILIES} == set(found.families)
-            for family in FAMILIES:
-                scraped = found.families[f"{PREFIX}{family.name}"]
-                assert (scraped.type, scraped.documentation) == (family.kind, family.text)
-            assert found.value("subagents_accepting") == 1
-            assert found.total("subagents_database_bytes") > 0
-
-    asyncio.run(scenario())
-
-
-@pytest.mark.requirement("metrics:counts")
-def test_what_happened_is_what_is_counted(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path, CONFIG + LANE) as home:
-            runs = [await home.spawn() for _ in range(3)] + [await home.spawn("bad")]
-            waited = await home.wait(*(run["runId"] for run in runs))
-            assert not waited["pending"]
-            slow = [await home.spawn("slow") for _ in range(2)]
-            await home.until_phase(slow[0]["runId"], "running")
-            found = await scrape(home)
-
-            assert found.value("subagents_runs_spawned_total", agent="quick") == 3
-            ended = "subagents_runs_ended_total"
-            assert found.value(ended, agent="quick", outcome="ok") == 3
-            assert found.value(ended, agent="bad", outcome="error") == 1
-            assert found.value("subagents_runs", phase="running", agent="slow") == 1
-            assert found.value("subagents_runs", phase="queued", agent="slow") == 1
-            assert found.value("subagents_attempts_live") == 1
-            assert found.value("subagents_lane_slots_used", lane="one", depth="1") == 1
-            assert found.value("subagents_lane_slots", lane="one", depth="1") == 1
-            assert found.value("subagents_run_duration_seconds_count", agent="quick") == 3
-            assert found.value("subagents_queue_wait_seconds_count") == 5
-            assert found.value("subagents_inbox_unread") == 4
-            assert (found.value("subagents_commit_seconds_count") or 0) >= 6
-            events = home.services.engine.counters.commit_events
-            assert found.value("subagents_commit_events_sum") == events.sum
-            assert found.total("subagents_deliveries_total") >= 4
-
-            await home.ok("POST", "/v1/inbox/ack", {"messageIds": waited["messages"]})
-            again = await scrape(home)
-            assert again.value("subagents_inbox_unread") == 0
-            assert again.value(ended, agent="quick", outcome="ok") == 3
-
-    asyncio.run(scenario())
+async def test_every_metric_is_there_from_the_first_scrape_with_help_and_a_type(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path) as home:
+        found = await scrape(home)
+        assert {f"{PREFIX}{each.name}" for each in FAMILIES} == set(found.families)
+        for family in FAMILIES:
+            scraped = found.families[f"{PREFIX}{family.name}"]
+            assert (scraped.type, scraped.documentation) == (family.kind, family.text)
+        assert found.value("subagents_accepting") == 1
+        assert found.total("subagents_database_bytes") > 0
 
 
 @pytest.mark.requirement("metrics:counts")
-def test_tokens_verdicts_waiting_time_and_errors_are_counted(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path, CONFIG + LANE) as home:
-            usage = '{"subagents":"usage","tokensIn":70,"tokensOut":3,"costUsd":0.5}'
-            contract = {"artifacts": [{"path": "there.txt"}]}
-            run = await home.spawn(
-                "checked", task=f"echo '{usage}'; echo x > there.txt", verification=contract
-            )
-            await home.wait(run["runId"])
-            first = await home.spawn("slow")
-            second = await home.spawn("slow")
-            await home.until_phase(first["runId"], "running")
-            await home.ok("POST", f"/v1/runs/{first['runId']}/cancel", {})
-            await home.until_phase(second["runId"], "running")
-            await home.call("GET", "/v1/runs/nobody")
-            found = await scrape(home)
+async def test_what_happened_is_what_is_counted(tmp_path: Path) -> None:
+    async with serving(tmp_path, CONFIG + LANE) as home:
+        runs = [await home.spawn() for _ in range(3)] + [await home.spawn("bad")]
+        waited = await home.wait(*(run["runId"] for run in runs))
+        assert not waited["pending"]
+        slow = [await home.spawn("slow") for _ in range(2)]
+        await home.until_phase(slow[0]["runId"], "running")
+        found = await scrape(home)
 
-            tokens = "subagents_tokens_total"
-            assert found.value(tokens, agent="checked", direction="input") == 70
-            assert found.value(tokens, agent="checked", direction="output") == 3
-            assert found.value("subagents_cost_usd_total", agent="checked") == 0.5
-            assert found.value("subagents_verifications_total", verdict="passed") == 1
-            assert found.value("subagents_call_errors_total", code="not_found") == 1
-            assert found.total("subagents_queue_wait_seconds_sum") > 0
-            assert (await scrape(home)).total("subagents_refusals_total") == 0
+        assert found.value("subagents_runs_spawned_total", agent="quick") == 3
+        ended = "subagents_runs_ended_total"
+        assert found.value(ended, agent="quick", outcome="ok") == 3
+        assert found.value(ended, agent="bad", outcome="error") == 1
+        assert found.value("subagents_runs", phase="running", agent="slow") == 1
+        assert found.value("subagents_runs", phase="queued", agent="slow") == 1
+        assert found.value("subagents_attempts_live") == 1
+        assert found.value("subagents_lane_slots_used", lane="one", depth="1") == 1
+        assert found.value("subagents_lane_slots", lane="one", depth="1") == 1
+        assert found.value("subagents_run_duration_seconds_count", agent="quick") == 3
+        assert found.value("subagents_queue_wait_seconds_count") == 5
+        assert found.value("subagents_inbox_unread") == 4
+        assert (found.value("subagents_commit_seconds_count") or 0) >= 6
+        events = home.services.engine.counters.commit_events
+        assert found.value("subagents_commit_events_sum") == events.sum
+        assert found.total("subagents_deliveries_total") >= 4
 
-    asyncio.run(scenario())
+        await home.ok("POST", "/v1/inbox/ack", {"messageIds": waited["messages"]})
+        again = await scrape(home)
+        assert again.value("subagents_inbox_unread") == 0
+        assert again.value(ended, agent="quick", outcome="ok") == 3
+
+
+@pytest.mark.requirement("metrics:counts")
+async def test_tokens_verdicts_waiting_time_and_errors_are_counted(tmp_path: Path) -> None:
+    async with serving(tmp_path, CONFIG + LANE) as home:
+        usage = '{"subagents":"usage","tokensIn":70,"tokensOut":3,"costUsd":0.5}'
+        contract = {"artifacts": [{"path": "there.txt"}]}
+        run = await home.spawn(
+            "checked", task=f"echo '{usage}'; echo x > there.txt", verification=contract
+        )
+        await home.wait(run["runId"])
+        first = await home.spawn("slow")
+        second = await home.spawn("slow")
+        await home.until_phase(first["runId"], "running")
+        await home.ok("POST", f"/v1/runs/{first['runId']}/cancel", {})
+        await home.until_phase(second["runId"], "running")
+        await home.call("GET", "/v1/runs/nobody")
+        found = await scrape(home)
+
+        tokens = "subagents_tokens_total"
+        assert found.value(tokens, agent="checked", direction="input") == 70
+        assert found.value(tokens, agent="checked", direction="output") == 3
+        assert found.value("subagents_cost_usd_total", agent="checked") == 0.5
+        assert found.value("subagents_verifications_total", verdict="passed") == 1
+        assert found.value("subagents_call_errors_total", code="not_found") == 1
+        assert found.total("subagents_queue_wait_seconds_sum") > 0
+        assert (await scrape(home)).total("subagents_refusals_total") == 0
 
 
 @pytest.mark.requirement("metrics:operator")
-def test_metrics_are_for_the_operator_and_not_for_agents(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            status, kind, text = await asyncio.to_thread(get, home, {"X-Subagents-Caller": "agent"})
-            assert (status, kind) == (403, "application/problem+json")
-            assert "for the operator" in text
-            assert (await scrape(home)).value("subagents_refusals_total") == 1
-
-    asyncio.run(scenario())
+async def test_metrics_are_for_the_operator_and_not_for_agents(tmp_path: Path) -> None:
+    async with serving(tmp_path) as home:
+        status, kind, text = await asyncio.to_thread(get, home, {"X-Subagents-Caller": "agent"})
+        assert (status, kind) == (403, "application/problem+json")
+        assert "for the operator" in text
+        assert (await scrape(home)).value("subagents_refusals_total") == 1
 
 
 @pytest.mark.requirement("metrics:bounded")
-def test_agents_beyond_the_bound_share_one_label(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with serving(tmp_path) as home:
-            meter = Counters(home.services.engine.ledger)
-            names = [meter.agent(f"agent{number}") for number in range(AGENTS_MAX + 5)]
-            assert names[-5:] == [OTHER] * 5
-            assert len(set(names)) == AGENTS_MAX + 1
-            assert meter.agent("agent3") == "agent3"
-
-    asyncio.run(scenario())
+async def test_agents_beyond_the_bound_share_one_label(tmp_path: Path) -> None:
+    async with serving(tmp_path) as home:
+        meter = Counters(home.services.engine.ledger)
+        names = [meter.agent(f"agent{number}") for number in range(AGENTS_MAX + 5)]
+        assert names[-5:] == [OTHER] * 5
+        assert len(set(names)) == AGENTS_MAX + 1
+        assert meter.agent("agent3") == "agent3"
 
 
 @pytest.mark.requirement("metrics:bounded")

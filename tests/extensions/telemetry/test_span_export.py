@@ -44,14 +44,15 @@ class Place(StoredLives):
             service_name="fleet",
             version="1.2",
         )
-        return SpanExport(
+        found = SpanExport(
             store=self.store,
             sender=sender,
             file=self.file,
             describe=lambda agent: f"the {agent}",
             content=content,
-            retry_first_s=0.05,
         )
+        found.retry_first_s = 0.05
+        return found
 
     def end_run(self, *, tools: int = 0, settle: bool = True) -> Run:
         """One run from spawn to its end, as the ledger would have written it."""

@@ -322,8 +322,8 @@ def test_percentiles_are_of_the_newest_attempts_and_memory_stays_bounded() -> No
     for number in range(5 * RUNTIMES_MAX):
         tally.add(replace(PLAIN, runtime_ms=number))
     newest = Tally()
-    newest.merge(tally)
-    newest.merge(tallied(replace(PLAIN, runtime_ms=1)))
+    newest.take(tally)
+    newest.take(tallied(replace(PLAIN, runtime_ms=1)))
     found = stats_of("a", newest)
 
     assert len(tally.runtimes_ms) < 2 * RUNTIMES_MAX

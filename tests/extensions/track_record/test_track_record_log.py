@@ -50,50 +50,43 @@ async def over(world: World, run_id: str) -> None:
 
 
 @pytest.mark.requirement("performance:written")
-def test_every_ended_attempt_leaves_one_line_in_the_file_of_its_day(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        done = await world.spawn("quick", tags=("review", "nightly"))
-        await over(world, done)
-        flaky = await world.spawn("flaky", retry_count=1, retry_delay=60_000)
-        await world.until(flaky, Phase.RETRY_WAIT)
-        await world.clock.idle()
-        assert ends(world) == [(done, 1, "success"), (flaky, 1, "failure")], "it waits for a retry"
-        await over(world, flaky)
-        lies = await world.spawn("quick", verification=CONTRACT)
-        await over(world, lies)
+async def test_every_ended_attempt_leaves_one_line_in_the_file_of_its_day(world: World) -> None:
+    done = await world.spawn("quick", tags=("review", "nightly"))
+    await over(world, done)
+    flaky = await world.spawn("flaky", retry_count=1, retry_delay=60_000)
+    await world.until(flaky, Phase.RETRY_WAIT)
+    await world.clock.idle()
+    assert ends(world) == [(done, 1, "success"), (flaky, 1, "failure")], "it waits for a retry"
+    await over(world, flaky)
+    lies = await world.spawn("quick", verification=CONTRACT)
+    await over(world, lies)
 
-        assert ends(world) == [
-            (done, 1, "success"),
-            (flaky, 1, "failure"),
-            (flaky, 2, "success"),
-            (lies, 1, "failure"),
-        ]
-        first, _, second, lie = lines(world)
-        assert (first["taskType"], first["tags"]) == ("review", ["review", "nightly"])
-        assert second["retryOf"] == f"{flaky}#1"
-        assert (lie["verificationPassed"], lie["reason"]) == (False, "verification_failed")
-        (file,) = files(world)
-        assert file.name == "agent-performance-2023-11-14.jsonl"
-
-    in_world(tmp_path, scenario)
+    assert ends(world) == [
+        (done, 1, "success"),
+        (flaky, 1, "failure"),
+        (flaky, 2, "success"),
+        (lies, 1, "failure"),
+    ]
+    first, _, second, lie = lines(world)
+    assert (first["taskType"], first["tags"]) == ("review", ["review", "nightly"])
+    assert second["retryOf"] == f"{flaky}#1"
+    assert (lie["verificationPassed"], lie["reason"]) == (False, "verification_failed")
+    (file,) = files(world)
+    assert file.name == "agent-performance-2023-11-14.jsonl"
 
 
 @pytest.mark.requirement("performance:once")
-def test_nothing_that_happens_to_a_run_later_writes_its_record_again(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await world.spawn("quick")
-        await over(world, run_id)
-        await world.clock.result(
-            world.engine.mailbox.acknowledge([f"{run_id}:announce"], reader="me")
-        )
-        await world.clock.advance(2 * 3600)  # it is archived by the sweep
-        assert (await world.run(run_id)).times.archived_at_ms is not None
-        await world.restart()
-        await world.clock.advance(2 * 3600)
+@pytest.mark.world(archive_after_minutes=60)
+async def test_nothing_that_happens_to_a_run_later_writes_its_record_again(world: World) -> None:
+    run_id = await world.spawn("quick")
+    await over(world, run_id)
+    await world.clock.result(world.engine.mailbox.acknowledge([f"{run_id}:announce"], reader="me"))
+    await world.clock.advance(2 * 3600)  # it is archived by the sweep
+    assert (await world.run(run_id)).times.archived_at_ms is not None
+    await world.restart()
+    await world.clock.advance(2 * 3600)
 
-        assert ends(world) == [(run_id, 1, "success")]
-
-    in_world(tmp_path, scenario, archive_after_minutes=60)
+    assert ends(world) == [(run_id, 1, "success")]
 
 
 @pytest.mark.requirement("performance:crash")
@@ -308,102 +301,92 @@ def test_an_attempt_that_ended_before_it_began_by_a_corrected_clock_has_a_record
 
 
 @pytest.mark.requirement("performance:crash")
-def test_a_failed_commit_leaves_no_record_of_what_never_happened(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        run_id = await world.spawn("slow")
-        await world.until(run_id, Phase.RUNNING)
-        world.store.failures_left = 3
-        await world.clock.advance(60)
-        await over(world, run_id)
-        run = world.store.run(run_id)
+async def test_a_failed_commit_leaves_no_record_of_what_never_happened(world: World) -> None:
+    run_id = await world.spawn("slow")
+    await world.until(run_id, Phase.RUNNING)
+    world.store.failures_left = 3
+    await world.clock.advance(60)
+    await over(world, run_id)
+    run = world.store.run(run_id)
 
-        assert run is not None
-        assert [end[:2] for end in ends(world)] == [
-            (run_id, number + 1) for number in range(len(run.attempts))
-        ]
-
-    in_world(tmp_path, scenario)
+    assert run is not None
+    assert [end[:2] for end in ends(world)] == [
+        (run_id, number + 1) for number in range(len(run.attempts))
+    ]
 
 
 @pytest.mark.requirement("performance:rotation")
-def test_days_rotate_and_after_thirty_of_them_the_sweep_takes_the_oldest(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        first = await world.spawn("quick")
-        await over(world, first)
-        await world.clock.advance(24 * 3600)
-        second = await world.spawn("quick")
-        await over(world, second)
-        names = [file.name for file in files(world)]
-        assert names == ["agent-performance-2023-11-14.jsonl", "agent-performance-2023-11-15.jsonl"]
+async def test_days_rotate_and_after_thirty_of_them_the_sweep_takes_the_oldest(
+    world: World,
+) -> None:
+    first = await world.spawn("quick")
+    await over(world, first)
+    await world.clock.advance(24 * 3600)
+    second = await world.spawn("quick")
+    await over(world, second)
+    names = [file.name for file in files(world)]
+    assert names == ["agent-performance-2023-11-14.jsonl", "agent-performance-2023-11-15.jsonl"]
 
-        world.clock.jump((RETENTION_DAYS - 1) * 24 * 3600)
-        await world.clock.result(world.engine.sweep.once())
-        assert [file.name for file in files(world)] == names[1:]
+    world.clock.jump((RETENTION_DAYS - 1) * 24 * 3600)
+    await world.clock.result(world.engine.sweep.once())
+    assert [file.name for file in files(world)] == names[1:]
 
-        await world.restart()
-        await world.clock.idle()
-        assert ends(world) == [(second, 1, "success")], "what is too old is not made again"
-        world.clock.jump(24 * 3600)
-        await world.clock.result(world.engine.sweep.once())
-        assert files(world) == []
-
-    in_world(tmp_path, scenario)
+    await world.restart()
+    await world.clock.idle()
+    assert ends(world) == [(second, 1, "success")], "what is too old is not made again"
+    world.clock.jump(24 * 3600)
+    await world.clock.result(world.engine.sweep.once())
+    assert files(world) == []
 
 
 @pytest.mark.requirement("performance:repeated")
-def test_a_repeated_run_names_the_attempt_it_repeats_and_the_escalation_behind_it(
-    tmp_path: Path,
+async def test_a_repeated_run_names_the_attempt_it_repeats_and_the_escalation_behind_it(
+    world: World,
 ) -> None:
-    async def scenario(world: World) -> None:
-        first = await world.spawn("quick", verification=ESCALATED)
-        await over(world, first)
-        again = await world.clock.result(
-            world.engine.spawner.retry(first, SpawnContext(session=ME, settings=world.settings))
-        )
-        await over(world, again.run.id)
-        crashed = await world.spawn("fail", verification=ESCALATED)
-        await over(world, crashed)
-        receipt = await world.clock.result(
-            world.engine.spawner.retry(crashed, SpawnContext(session=ME, settings=world.settings))
-        )
-        await over(world, receipt.run.id)
-        found = {each["runId"]: (each["retryOf"], each["escalatedFrom"]) for each in lines(world)}
+    first = await world.spawn("quick", verification=ESCALATED)
+    await over(world, first)
+    again = await world.clock.result(
+        world.engine.spawner.retry(first, SpawnContext(session=ME, settings=world.settings))
+    )
+    await over(world, again.run.id)
+    crashed = await world.spawn("fail", verification=ESCALATED)
+    await over(world, crashed)
+    receipt = await world.clock.result(
+        world.engine.spawner.retry(crashed, SpawnContext(session=ME, settings=world.settings))
+    )
+    await over(world, receipt.run.id)
+    found = {each["runId"]: (each["retryOf"], each["escalatedFrom"]) for each in lines(world)}
 
-        assert found == {
-            first: (None, None),
-            again.run.id: (f"{first}#1", first),
-            crashed: (None, None),
-            receipt.run.id: (f"{crashed}#1", None),
-        }
-
-    in_world(tmp_path, scenario)
+    assert found == {
+        first: (None, None),
+        again.run.id: (f"{first}#1", first),
+        crashed: (None, None),
+        receipt.run.id: (f"{crashed}#1", None),
+    }
 
 
 @pytest.mark.requirement("performance:stats")
-def test_statistics_have_read_what_ended_before_they_were_asked_for(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        quick = [await world.spawn("quick", tags=("x",)) for _ in range(3)]
-        lies = await world.spawn("silent", verification=CONTRACT, tags=("x", "y"))
-        for run_id in (*quick, lies):
-            await over(world, run_id)
-        found = await TrackRecords.of(world.engine).stats()
-        by_name = {each.name: each for each in found}
+async def test_statistics_have_read_what_ended_before_they_were_asked_for(world: World) -> None:
+    quick = [await world.spawn("quick", tags=("x",)) for _ in range(3)]
+    lies = await world.spawn("silent", verification=CONTRACT, tags=("x", "y"))
+    for run_id in (*quick, lies):
+        await over(world, run_id)
+    found = await TrackRecords.of(world.engine).stats()
+    by_name = {each.name: each for each in found}
 
-        assert list(by_name) == ["quick", "silent"]
-        assert by_name["quick"].outcomes["success"] == 3
-        assert by_name["silent"].verified is not None
-        assert (by_name["silent"].verified.count, by_name["silent"].verified.n) == (0, 1)
+    assert list(by_name) == ["quick", "silent"]
+    assert by_name["quick"].outcomes["success"] == 3
+    assert by_name["silent"].verified is not None
+    assert (by_name["silent"].verified.count, by_name["silent"].verified.n) == (0, 1)
 
-        again = await world.spawn("quick")
-        await over(world, again)
-        (only,) = await TrackRecords.of(world.engine).stats(Wanted(agent="quick"))
-        assert only.outcomes["success"] == 4, "read on from where it was"
-        tags = await TrackRecords.of(world.engine).stats(Wanted(by=By.TAG))
-        assert [(each.name, each.attempt_count) for each in tags] == [("x", 4), ("y", 1), (None, 1)]
-        await world.restart()
-        assert await TrackRecords.of(world.engine).stats(Wanted(agent="quick")) == (only,)
-
-    in_world(tmp_path, scenario)
+    again = await world.spawn("quick")
+    await over(world, again)
+    (only,) = await TrackRecords.of(world.engine).stats(Wanted(agent="quick"))
+    assert only.outcomes["success"] == 4, "read on from where it was"
+    tags = await TrackRecords.of(world.engine).stats(Wanted(by=By.TAG))
+    assert [(each.name, each.attempt_count) for each in tags] == [("x", 4), ("y", 1), (None, 1)]
+    await world.restart()
+    assert await TrackRecords.of(world.engine).stats(Wanted(agent="quick")) == (only,)
 
 
 @pytest.mark.requirement("performance:stats")

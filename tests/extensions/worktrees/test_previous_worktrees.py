@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import Life, a_dependency
 from tests.cli.cli_home import Home
-from tests.engine.world import World, in_world
+from tests.engine.world import World
 from tests.extensions.worktrees.test_runs_in_worktrees import isolated, spawn, with_worktrees
 from tests.page_blocks import ROOT, blocks
 from tests.repository import a_repository, git
@@ -62,33 +62,30 @@ def test_a_worker_is_told_of_as_many_as_leave_room_for_its_task(sizes: list[int]
 
 @pytest.mark.requirement("worktree:previous")
 @pytest.mark.parametrize("is_over", [True, False])
-def test_a_run_knows_what_another_left_whether_that_ended_before_or_after_its_spawn(
-    tmp_path: Path, *, is_over: bool
+async def test_a_run_knows_what_another_left_whether_that_ended_before_or_after_its_spawn(
+    world: World, tmp_path: Path, *, is_over: bool
 ) -> None:
-    async def scenario(world: World) -> None:
-        repository = a_repository(tmp_path / "repository")
-        with_worktrees(world, tmp_path / "trees")
-        write = {"write": {"path": "new.txt", "text": "x"}}
-        script = (write, {"result": "x"})
-        place = {"isolation": Isolation.WORKTREE, "cwd": str(repository)}
-        if is_over:
-            first = (await isolated(world, repository, *script)).id
-        else:
-            first = await spawn(world, *script, **place)
-        second = await spawn(world, {"result": "y"}, depends_on=(first,))
-        run = await world.until(second)
-        (known,) = run.waiting.dependencies
-        tree = (await world.engine.queries.run(first)).resolved.worktree
-        assert tree is not None
-        assert known.left == BranchLeft(
-            branch=tree.branch,
-            path=tree.path,
-            base=git(repository, "rev-parse", "HEAD"),
-            diffstat="1 file changed, +1 -0, 1 commit",
-        )
-        assert await world.folded(second) == run
-
-    in_world(tmp_path, scenario)
+    repository = a_repository(tmp_path / "repository")
+    with_worktrees(world, tmp_path / "trees")
+    write = {"write": {"path": "new.txt", "text": "x"}}
+    script = (write, {"result": "x"})
+    place = {"isolation": Isolation.WORKTREE, "cwd": str(repository)}
+    if is_over:
+        first = (await isolated(world, repository, *script)).id
+    else:
+        first = await spawn(world, *script, **place)
+    second = await spawn(world, {"result": "y"}, depends_on=(first,))
+    run = await world.until(second)
+    (known,) = run.waiting.dependencies
+    tree = (await world.engine.queries.run(first)).resolved.worktree
+    assert tree is not None
+    assert known.left == BranchLeft(
+        branch=tree.branch,
+        path=tree.path,
+        base=git(repository, "rev-parse", "HEAD"),
+        diffstat="1 file changed, +1 -0, 1 commit",
+    )
+    assert await world.folded(second) == run
 
 
 @pytest.mark.requirement("worktree:pull-request")

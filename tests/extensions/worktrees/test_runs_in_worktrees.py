@@ -34,33 +34,30 @@ async def isolated(world: World, repository: Path, *script: Mapping[str, object]
 
 
 @pytest.mark.requirement("worktree:sweep:pruned")
-def test_the_worktree_of_a_deleted_run_goes_when_it_is_clean_and_stays_with_its_work(
-    tmp_path: Path,
+async def test_the_worktree_of_a_deleted_run_goes_when_it_is_clean_and_stays_with_its_work(
+    world: World, tmp_path: Path
 ) -> None:
-    async def scenario(world: World) -> None:
-        repository, home = a_repository(tmp_path / "repository"), tmp_path / "trees"
-        with_worktrees(world, home)
-        write: Mapping[str, object] = {"write": {"path": "new.txt", "text": "work"}}
-        kept = await isolated(world, repository, write, {"result": "x"})
-        undone = await isolated(world, repository, write, {"result": "y"})
-        for run in (kept, undone):
-            assert run.resolved.worktree is not None
-            assert run.remains.changes is not None
-            assert run.remains.changes.files == 1
-        assert undone.resolved.worktree is not None
-        git(Path(undone.resolved.cwd), "reset", "--quiet", "--hard", "HEAD~1")
-        await world.clock.result(world.engine.mailbox.acknowledge(await unread(world), reader="me"))
-        world.clock.jump(30 * 24 * 3600)
-        await world.clock.result(world.engine.sweep.once())
-        await world.clock.result(world.engine.sweep.once())
+    repository, home = a_repository(tmp_path / "repository"), tmp_path / "trees"
+    with_worktrees(world, home)
+    write: Mapping[str, object] = {"write": {"path": "new.txt", "text": "work"}}
+    kept = await isolated(world, repository, write, {"result": "x"})
+    undone = await isolated(world, repository, write, {"result": "y"})
+    for run in (kept, undone):
+        assert run.resolved.worktree is not None
+        assert run.remains.changes is not None
+        assert run.remains.changes.files == 1
+    assert undone.resolved.worktree is not None
+    git(Path(undone.resolved.cwd), "reset", "--quiet", "--hard", "HEAD~1")
+    await world.clock.result(world.engine.mailbox.acknowledge(await unread(world), reader="me"))
+    world.clock.jump(30 * 24 * 3600)
+    await world.clock.result(world.engine.sweep.once())
+    await world.clock.result(world.engine.sweep.once())
 
-        assert world.store.run(kept.id) is None
-        assert kept.resolved.worktree is not None
-        assert is_there(kept.resolved.cwd, "new.txt")
-        assert branches(repository) == ["main", kept.resolved.worktree.branch]
-        assert not is_there(undone.resolved.cwd)
-
-    in_world(tmp_path, scenario)
+    assert world.store.run(kept.id) is None
+    assert kept.resolved.worktree is not None
+    assert is_there(kept.resolved.cwd, "new.txt")
+    assert branches(repository) == ["main", kept.resolved.worktree.branch]
+    assert not is_there(undone.resolved.cwd)
 
 
 def is_there(*parts: str) -> bool:
@@ -73,74 +70,67 @@ async def unread(world: World) -> list[str]:
 
 
 @pytest.mark.requirement("isolation:vacuous")
-def test_a_contract_that_the_last_commit_meets_already_is_marked_when_the_worktree_is_made(
-    tmp_path: Path,
+async def test_a_contract_that_the_last_commit_meets_already_is_marked_when_the_worktree_is_made(
+    world: World, tmp_path: Path
 ) -> None:
-    async def scenario(world: World) -> None:
-        repository = a_repository(tmp_path / "repository")
-        with_worktrees(world, tmp_path / "trees")
-        contract = Contract(artifacts=(Artifact(path="sub/a.txt", fresh=False),))
-        run_id = await spawn(
-            world,
-            {"result": "x"},
-            isolation=Isolation.WORKTREE,
-            cwd=str(repository),
-            verification=contract,
-        )
-        run = await world.until(run_id)
-        assert run.verification.vacuous
-        assert run.outcome is not None
-        assert run.outcome.status is Status.OK
-
-    in_world(tmp_path, scenario)
+    repository = a_repository(tmp_path / "repository")
+    with_worktrees(world, tmp_path / "trees")
+    contract = Contract(artifacts=(Artifact(path="sub/a.txt", fresh=False),))
+    run_id = await spawn(
+        world,
+        {"result": "x"},
+        isolation=Isolation.WORKTREE,
+        cwd=str(repository),
+        verification=contract,
+    )
+    run = await world.until(run_id)
+    assert run.verification.vacuous
+    assert run.outcome is not None
+    assert run.outcome.status is Status.OK
 
 
 @pytest.mark.requirement("contract:fresh")
 @pytest.mark.parametrize("text", ["by the worker", None])
-def test_a_file_of_the_last_commit_counts_when_the_worker_changed_it(
-    tmp_path: Path, text: str | None
+async def test_a_file_of_the_last_commit_counts_when_the_worker_changed_it(
+    world: World, tmp_path: Path, text: str | None
 ) -> None:
-    async def scenario(world: World) -> None:
-        repository = a_repository(tmp_path / "repository")
-        with_worktrees(world, tmp_path / "trees")
-        write: Mapping[str, object] = {"write": {"path": "sub/a.txt", "text": text}}
-        run_id = await spawn(
-            world,
-            *([write] if text else []),
-            {"result": "done"},
-            isolation=Isolation.WORKTREE,
-            cwd=str(repository),
-            verification=Contract(artifacts=(Artifact(path="sub/a.txt"),)),
-        )
-        run = await world.until(run_id)
-        assert run.outcome is not None
-        assert run.outcome.is_ok is (text is not None)
-        assert await world.folded(run_id) == run
-
-    in_world(tmp_path, scenario)
+    repository = a_repository(tmp_path / "repository")
+    with_worktrees(world, tmp_path / "trees")
+    write: Mapping[str, object] = {"write": {"path": "sub/a.txt", "text": text}}
+    run_id = await spawn(
+        world,
+        *([write] if text else []),
+        {"result": "done"},
+        isolation=Isolation.WORKTREE,
+        cwd=str(repository),
+        verification=Contract(artifacts=(Artifact(path="sub/a.txt"),)),
+    )
+    run = await world.until(run_id)
+    assert run.outcome is not None
+    assert run.outcome.is_ok is (text is not None)
+    assert await world.folded(run_id) == run
 
 
 @pytest.mark.requirement("isolation:continued")
-def test_a_run_that_goes_on_with_a_session_works_in_the_same_worktree(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        repository = a_repository(tmp_path / "repository")
-        with_worktrees(world, tmp_path / "trees")
-        first = await isolated(world, repository, {"result": "nothing to do"})
-        assert not is_there(first.resolved.cwd), "it was clean"
-        settings = world.with_script(
-            "talker",
-            {"continued": True},
-            {"write": {"path": "b.txt", "text": "b"}},
-            {"result": "ok"},
-        )
-        run_id = await world.spawn("talker", settings=settings, task="go on", continues=first.id)
-        run = await world.until(run_id)
-        assert run.resolved.worktree == first.resolved.worktree
-        assert (Path(first.resolved.cwd) / "b.txt").read_text() == "b"
-        assert run.remains.changes is not None
-        assert [each.path for each in run.remains.changes.changed] == ["b.txt"]
-
-    in_world(tmp_path, scenario)
+async def test_a_run_that_goes_on_with_a_session_works_in_the_same_worktree(
+    world: World, tmp_path: Path
+) -> None:
+    repository = a_repository(tmp_path / "repository")
+    with_worktrees(world, tmp_path / "trees")
+    first = await isolated(world, repository, {"result": "nothing to do"})
+    assert not is_there(first.resolved.cwd), "it was clean"
+    settings = world.with_script(
+        "talker",
+        {"continued": True},
+        {"write": {"path": "b.txt", "text": "b"}},
+        {"result": "ok"},
+    )
+    run_id = await world.spawn("talker", settings=settings, task="go on", continues=first.id)
+    run = await world.until(run_id)
+    assert run.resolved.worktree == first.resolved.worktree
+    assert (Path(first.resolved.cwd) / "b.txt").read_text() == "b"
+    assert run.remains.changes is not None
+    assert [each.path for each in run.remains.changes.changed] == ["b.txt"]
 
 
 @pytest.mark.requirement("salvage:bounded-look")

@@ -40,58 +40,52 @@ async def apart(
 
 
 @pytest.mark.requirement("worktree:same-path")
-def test_two_worktrees_of_one_checkout_in_which_a_file_was_changed_are_named_once(
-    tmp_path: Path,
+async def test_two_worktrees_of_one_checkout_in_which_a_file_was_changed_are_named_once(
+    world: World, tmp_path: Path
 ) -> None:
-    async def scenario(world: World) -> None:
-        here, there = (a_repository(tmp_path / name) for name in ("here", "there"))
-        with_worktrees(world, tmp_path / "trees")
-        first = await apart(world, here, wrote("own.txt"), wrote("sub/a.txt"), *STAYS, label="one")
-        second = await apart(world, here, wrote("new.txt"), wrote("sub/a.txt"), *STAYS)
-        behind = await apart(world, here, wrote("sub/a.txt"), *STAYS, depends_on=(first,))
-        elsewhere = await apart(world, there, wrote("sub/a.txt"), *STAYS)
-        await world.clock.advance(300)
-        await world.restart()
-        with_worktrees(world, tmp_path / "trees")
-        await world.clock.advance(200)
+    here, there = (a_repository(tmp_path / name) for name in ("here", "there"))
+    with_worktrees(world, tmp_path / "trees")
+    first = await apart(world, here, wrote("own.txt"), wrote("sub/a.txt"), *STAYS, label="one")
+    second = await apart(world, here, wrote("new.txt"), wrote("sub/a.txt"), *STAYS)
+    behind = await apart(world, here, wrote("sub/a.txt"), *STAYS, depends_on=(first,))
+    elsewhere = await apart(world, there, wrote("sub/a.txt"), *STAYS)
+    await world.clock.advance(300)
+    await world.restart()
+    with_worktrees(world, tmp_path / "trees")
+    await world.clock.advance(200)
 
-        (alert,) = told(world, second)
-        assert alert.text == f"🔀 sub/a.txt also changed by one ({first})"
-        assert alert.fields == {
-            "message": alert.text[2:],
-            "path": "sub/a.txt",
-            "otherRun": first,
-        }
-        await world.until(behind)
-        assert [told(world, each) for each in (first, behind, elsewhere)] == [[], [], []]
-
-    in_world(tmp_path, scenario)
+    (alert,) = told(world, second)
+    assert alert.text == f"🔀 sub/a.txt also changed by one ({first})"
+    assert alert.fields == {
+        "message": alert.text[2:],
+        "path": "sub/a.txt",
+        "otherRun": first,
+    }
+    await world.until(behind)
+    assert [told(world, each) for each in (first, behind, elsewhere)] == [[], [], []]
 
 
 @pytest.mark.requirement("worktree:same-path")
-def test_tools_say_what_runs_that_share_a_directory_write_and_both_requesters_hear(
-    tmp_path: Path,
+async def test_tools_say_what_runs_that_share_a_directory_write_and_both_requesters_hear(
+    world: World, tmp_path: Path
 ) -> None:
-    async def scenario(world: World) -> None:
-        place = {"cwd": str(tmp_path)}
-        first = await spawn(world, edited("a.py"), edited("b.py"), *STAYS, **place)
-        failed = await spawn(world, edited("a.py", isError=True), *STAYS, **place)
-        second = await spawn(
-            world,
-            edited(f"{tmp_path}/b.py"),
-            edited("./a.py"),
-            *STAYS,
-            requester=OTHER,
-            **place,
-        )
-        await world.clock.advance(100)
+    place = {"cwd": str(tmp_path)}
+    first = await spawn(world, edited("a.py"), edited("b.py"), *STAYS, **place)
+    failed = await spawn(world, edited("a.py", isError=True), *STAYS, **place)
+    second = await spawn(
+        world,
+        edited(f"{tmp_path}/b.py"),
+        edited("./a.py"),
+        *STAYS,
+        requester=OTHER,
+        **place,
+    )
+    await world.clock.advance(100)
 
-        assert [each.fields["otherRun"] for each in told(world, second)] == [first]
-        (alert,) = told(world, first)
-        assert alert.text.startswith("🔀 a.py and 1 file more also changed by")
-        assert told(world, failed) == []
-
-    in_world(tmp_path, scenario)
+    assert [each.fields["otherRun"] for each in told(world, second)] == [first]
+    (alert,) = told(world, first)
+    assert alert.text.startswith("🔀 a.py and 1 file more also changed by")
+    assert told(world, failed) == []
 
 
 @pytest.mark.requirement("worktree:same-path")
@@ -118,10 +112,9 @@ def test_of_a_file_that_all_change_each_hears_of_a_few_and_none_of_its_own_child
 
 
 @pytest.mark.requirement("worktree:same-path")
-def test_nothing_is_looked_at_while_one_run_is_at_work_alone(tmp_path: Path) -> None:
-    async def scenario(world: World) -> None:
-        await spawn(world, edited("a.py"), *STAYS, cwd=str(tmp_path))
-        await world.clock.advance(60)
-        assert "same paths" not in {task.get_name() for task in asyncio.all_tasks()}
-
-    in_world(tmp_path, scenario)
+async def test_nothing_is_looked_at_while_one_run_is_at_work_alone(
+    world: World, tmp_path: Path
+) -> None:
+    await spawn(world, edited("a.py"), *STAYS, cwd=str(tmp_path))
+    await world.clock.advance(60)
+    assert "same paths" not in {task.get_name() for task in asyncio.all_tasks()}

@@ -94,43 +94,33 @@ def test_all_processes_of_a_worker_that_is_far_ahead_are_stopped_until_it_was_re
 
 
 @pytest.mark.requirement("runtimes:backpressure")
-def test_a_worker_that_is_read_in_time_is_never_stopped(noisy: Noisy) -> None:
-    async def scenario() -> None:
-        pressure = noisy.watcher()
-        noisy.unread = UNREAD_BYTES_MIN
-        for _ in range(3):
-            pressure.look()
-            await asyncio.sleep(0)
+async def test_a_worker_that_is_read_in_time_is_never_stopped(noisy: Noisy) -> None:
+    pressure = noisy.watcher()
+    noisy.unread = UNREAD_BYTES_MIN
+    for _ in range(3):
+        pressure.look()
+        await asyncio.sleep(0)
 
-        assert pressure._holding is None
-
-    asyncio.run(scenario())
+    assert pressure._holding is None
 
 
 @pytest.mark.requirement("runtimes:backpressure", "disk:noisy-worker")
-def test_on_a_disk_that_is_almost_full_little_is_allowed(
+async def test_on_a_disk_that_is_almost_full_little_is_allowed(
     noisy: Noisy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full = os.statvfs_result((4096, 4096, 10, 10, 10, 9, 9, 9, 0, 255))
     monkeypatch.setattr(os, "statvfs", lambda _: full)
-
-    async def scenario() -> None:
-        pressure = noisy.watcher()
-        noisy.unread = UNREAD_BYTES_MIN + 1
-        pressure.look()
-        await seen(noisy.is_held)
-        pressure.let_go()
-
-    asyncio.run(scenario())
+    pressure = noisy.watcher()
+    noisy.unread = UNREAD_BYTES_MIN + 1
+    pressure.look()
+    await seen(noisy.is_held)
+    pressure.let_go()
 
 
 @pytest.mark.requirement("runtimes:backpressure")
-def test_whoever_adopts_a_worker_that_was_held_lets_it_go_on(noisy: Noisy) -> None:
-    async def scenario() -> None:
-        async with held(noisy):
-            pass  # and its daemon is killed
-        await noisy.watcher().take_over()
-        await seen(lambda: "T" not in noisy.states())
-        assert not (noisy.directory / RECORD).exists()
-
-    asyncio.run(scenario())
+async def test_whoever_adopts_a_worker_that_was_held_lets_it_go_on(noisy: Noisy) -> None:
+    async with held(noisy):
+        pass  # and its daemon is killed
+    await noisy.watcher().take_over()
+    await seen(lambda: "T" not in noisy.states())
+    assert not (noisy.directory / RECORD).exists()

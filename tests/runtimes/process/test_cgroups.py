@@ -359,19 +359,15 @@ def test_a_worker_that_the_kernel_ended_at_its_limit_is_told_from_one_that_it_di
 
 
 @pytest.mark.requirement("runtimes:limits")
-def test_what_no_controller_keeps_is_named_and_never_started_without(
+async def test_what_no_controller_keeps_is_named_and_never_started_without(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = Place("/x", frozenset({"pids"}), "no controller cpu, memory")
     assert place.unkept(["pids"]) is None
     assert place.unkept(["memory_mb", "pids"]) == "memory_mb: no controller cpu, memory"
     monkeypatch.setattr(cgroups, "place", lambda: NOWHERE)
-
-    async def go() -> None:
-        with pytest.raises(UsageError, match="pids: not on this machine"):
-            await harness.runtime().start(harness.launch("true", limits={"pids": 5}))
-
-    asyncio.run(go())
+    with pytest.raises(UsageError, match="pids: not on this machine"):
+        await harness.runtime().start(harness.launch("true", limits={"pids": 5}))
 
 
 # -- where cgroups are ---------------------------------------------------------------------------
@@ -437,7 +433,7 @@ def test_a_daemon_that_a_worker_of_its_home_started_leaves_the_workers_cgroup(
 
 @pytest.mark.requirement("runtimes:stop-ends-only-its-own")
 @needs_cgroup
-def test_whoever_ends_an_attempt_from_inside_it_ends_all_the_others(harness: Harness) -> None:
+async def test_whoever_ends_an_attempt_from_inside_it_ends_all_the_others(harness: Harness) -> None:
     """As a daemon does that a worker's command happened to start."""
     inside = f"""
 import asyncio
@@ -449,12 +445,8 @@ asyncio.run(harness.runtime().stop(harness.ref(), grace_s=0.1))
 """
     script = f'sleep 600 & {sys.executable} -c "$INSIDE"; sleep 600'
     env = {"PYTHONPATH": os.pathsep.join(sys.path), "INSIDE": inside}
-
-    async def go() -> None:
-        await harness.runtime().start(harness.launch("sh", "-c", script, env=env))
-        await asyncio.to_thread(until, "it ended the others", (harness.cwd / "told").exists)
-
-    asyncio.run(go())
+    await harness.runtime().start(harness.launch("sh", "-c", script, env=env))
+    await asyncio.to_thread(until, "it ended the others", (harness.cwd / "told").exists)
 
 
 @pytest.mark.requirement("runtimes:containment")

@@ -31,18 +31,14 @@ def test_400_quiet_files_wake_the_loop_at_most_four_times_a_second(tmp_path: Pat
 
 
 @pytest.mark.requirement("runtimes:output-is-followed")
-def test_growth_is_told_and_a_poller_without_files_keeps_no_timer(tmp_path: Path) -> None:
+async def test_growth_is_told_and_a_poller_without_files_keeps_no_timer(tmp_path: Path) -> None:
     path = tmp_path / "out"
-
-    async def go() -> None:
-        poller, news = Poller(), asyncio.Event()
-        with poller.follow(str(path), news):
-            path.write_bytes(b"x")
-            await asyncio.wait_for(news.wait(), 10)
-            news.clear()
-            with path.open("ab") as file:
-                os.write(file.fileno(), b"y")
-            await asyncio.wait_for(news.wait(), 10)
-        assert poller._timer is None
-
-    asyncio.run(go())
+    poller, news = Poller(), asyncio.Event()
+    with poller.follow(str(path), news):
+        path.write_bytes(b"x")
+        await asyncio.wait_for(news.wait(), 10)
+        news.clear()
+        with path.open("ab") as file:
+            os.write(file.fileno(), b"y")
+        await asyncio.wait_for(news.wait(), 10)
+    assert poller._timer is None

@@ -77,40 +77,36 @@ def _line(path: Path) -> str:
 
 
 @pytest.mark.requirement("runtimes:stop-is-gentle-first")
-def test_a_worker_that_heeds_term_ends_in_its_own_way_within_the_grace(harness: Harness) -> None:
-    async def go() -> None:
-        runtime = harness.runtime()
-        await runtime.start(
-            harness.launch(
-                "sh", "-c", "trap 'echo tidied; exit 3' TERM; echo up; while :; do sleep 0.02; done"
-            )
+async def test_a_worker_that_heeds_term_ends_in_its_own_way_within_the_grace(
+    harness: Harness,
+) -> None:
+    runtime = harness.runtime()
+    await runtime.start(
+        harness.launch(
+            "sh", "-c", "trap 'echo tidied; exit 3' TERM; echo up; while :; do sleep 0.02; done"
         )
-        await asyncio.to_thread(until, "it is up", lambda: harness.directory().sizes().out)
-        async with asyncio.timeout(BOUND_S):
-            await runtime.stop(harness.ref(), grace_s=10 * BOUND_S)
-        ended = await harness.read(runtime)
-        assert ended.exited.exit == Exit(code=3)
-        assert ended.result.text == "up\ntidied"
-
-    asyncio.run(go())
+    )
+    await asyncio.to_thread(until, "it is up", lambda: harness.directory().sizes().out)
+    async with asyncio.timeout(BOUND_S):
+        await runtime.stop(harness.ref(), grace_s=10 * BOUND_S)
+    ended = await harness.read(runtime)
+    assert ended.exited.exit == Exit(code=3)
+    assert ended.result.text == "up\ntidied"
 
 
 @pytest.mark.requirement("runtimes:stop-is-gentle-first")
-def test_a_stopped_process_is_continued_so_that_it_can_heed_term(harness: Harness) -> None:
-    async def go() -> None:
-        runtime = harness.runtime()
-        started = await runtime.start(
-            harness.launch(
-                "sh", "-c", "trap 'echo heeded; exit 0' TERM; echo up; while :; do sleep 0.02; done"
-            )
+async def test_a_stopped_process_is_continued_so_that_it_can_heed_term(harness: Harness) -> None:
+    runtime = harness.runtime()
+    started = await runtime.start(
+        harness.launch(
+            "sh", "-c", "trap 'echo heeded; exit 0' TERM; echo up; while :; do sleep 0.02; done"
         )
-        await asyncio.to_thread(until, "it is up", lambda: harness.directory().sizes().out)
-        assert started.pid is not None
-        os.kill(started.pid, signal.SIGSTOP)
-        await runtime.stop(harness.ref(), grace_s=20)
-        assert (await harness.read(runtime)).result.text == "up\nheeded"
-
-    asyncio.run(go())
+    )
+    await asyncio.to_thread(until, "it is up", lambda: harness.directory().sizes().out)
+    assert started.pid is not None
+    os.kill(started.pid, signal.SIGSTOP)
+    await runtime.stop(harness.ref(), grace_s=20)
+    assert (await harness.read(runtime)).result.text == "up\nheeded"
 
 
 @pytest.mark.requirement("runtimes:stop-ends-everything")
@@ -175,7 +171,7 @@ def test_stop_ends_a_process_that_is_another_one_every_millisecond(harness: Harn
 
 
 @pytest.mark.requirement("runtimes:no-look-without-need")
-def test_nobody_looks_at_all_processes_after_a_worker_that_left_nothing_behind(
+async def test_nobody_looks_at_all_processes_after_a_worker_that_left_nothing_behind(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[int] = []
@@ -185,19 +181,15 @@ def test_nobody_looks_at_all_processes_after_a_worker_that_left_nothing_behind(
         return scan()
 
     monkeypatch.setattr(processes, "scan", counted)
-
-    async def go() -> None:
-        runtime = harness.runtime()
-        await runtime.start(harness.launch("sh", "-c", "sleep 0 & wait"))
-        await harness.read(runtime)
-        await runtime.stop(harness.ref(), grace_s=5)
-        assert not looks
-        # Whoever gets the marker later is looked for again.
-        runtime.marker(harness.ref())
-        await runtime.stop(harness.ref(), grace_s=5)
-        assert looks
-
-    asyncio.run(go())
+    runtime = harness.runtime()
+    await runtime.start(harness.launch("sh", "-c", "sleep 0 & wait"))
+    await harness.read(runtime)
+    await runtime.stop(harness.ref(), grace_s=5)
+    assert not looks
+    # Whoever gets the marker later is looked for again.
+    runtime.marker(harness.ref())
+    await runtime.stop(harness.ref(), grace_s=5)
+    assert looks
 
 
 @pytest.mark.requirement("runtimes:stop-before-start")
@@ -233,21 +225,18 @@ def test_stop_leaves_other_attempts_and_other_installations_alone(
 
 
 @pytest.mark.requirement("runtimes:orphans")
-def test_orphans_are_live_workers_of_this_root_that_nobody_knows(harness: Harness) -> None:
-    async def go() -> None:
-        runtime = harness.runtime()
-        for number in (1, 2):
-            await runtime.start(harness.launch("sleep", "60", number=number))
-        known = {harness.ref(1).attempt_id}
-        found = await runtime.orphans(lambda: known)
+async def test_orphans_are_live_workers_of_this_root_that_nobody_knows(harness: Harness) -> None:
+    runtime = harness.runtime()
+    for number in (1, 2):
+        await runtime.start(harness.launch("sleep", "60", number=number))
+    known = {harness.ref(1).attempt_id}
+    found = await runtime.orphans(lambda: known)
 
-        worker = harness.directory(2).worker()
-        assert worker is not None
-        assert {attempt for attempt, _ in found} == {harness.ref(2).attempt_id}
-        assert worker.pid in {pid for _, pid in found}
-        assert marked("/elsewhere") == []
-
-    asyncio.run(go())
+    worker = harness.directory(2).worker()
+    assert worker is not None
+    assert {attempt for attempt, _ in found} == {harness.ref(2).attempt_id}
+    assert worker.pid in {pid for _, pid in found}
+    assert marked("/elsewhere") == []
 
 
 @pytest.mark.requirement("runtimes:pid-reuse-refused")

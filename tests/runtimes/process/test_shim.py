@@ -45,19 +45,18 @@ def _daemon(harness: Harness, body: str) -> "subprocess.Popen[str]":
 
 
 @pytest.mark.requirement("runtimes:one-worker")
-def test_starting_twice_gives_one_worker_and_the_second_start_adopts_it(harness: Harness) -> None:
-    async def go() -> None:
-        runtime, launch = harness.runtime(), harness.launch("sh", "-c", "echo $$; exec sleep 60")
-        first = await runtime.start(launch)
-        second = await harness.runtime().start(launch)
+async def test_starting_twice_gives_one_worker_and_the_second_start_adopts_it(
+    harness: Harness,
+) -> None:
+    runtime, launch = harness.runtime(), harness.launch("sh", "-c", "echo $$; exec sleep 60")
+    first = await runtime.start(launch)
+    second = await harness.runtime().start(launch)
 
-        assert not first.adopted
-        assert second.adopted
-        assert first.pid == second.pid
-        assert len(harness.carriers()) == 2  # the worker and its shim
-        await runtime.stop(harness.ref(), grace_s=5)
-
-    asyncio.run(go())
+    assert not first.adopted
+    assert second.adopted
+    assert first.pid == second.pid
+    assert len(harness.carriers()) == 2  # the worker and its shim
+    await runtime.stop(harness.ref(), grace_s=5)
 
 
 @pytest.mark.requirement("runtimes:one-worker")
@@ -380,7 +379,7 @@ def test_an_exit_is_handed_over_long_before_the_next_poll(harness: Harness) -> N
 
 
 @pytest.mark.requirement("runtimes:one-worker")
-def test_a_shim_that_runs_and_has_not_claimed_its_attempt_yet_is_waited_for(
+async def test_a_shim_that_runs_and_has_not_claimed_its_attempt_yet_is_waited_for(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late = harness.root.parent / "late.sh"
@@ -390,16 +389,12 @@ def test_a_shim_that_runs_and_has_not_claimed_its_attempt_yet_is_waited_for(
     )
     monkeypatch.setattr(shim, "SHIM", late)
     monkeypatch.setattr(shim, "START_BOUND_S", 0.0)
-
-    async def start() -> None:
-        starting = asyncio.create_task(harness.runtime().start(harness.launch("sleep", "600")))
-        await until_async("the shim runs", begun.exists)
-        assert not starting.done()
-        monkeypatch.setattr(shim, "START_BOUND_S", 60.0)
-        go.touch()
-        assert (await starting).pid is not None
-
-    asyncio.run(start())
+    starting = asyncio.create_task(harness.runtime().start(harness.launch("sleep", "600")))
+    await until_async("the shim runs", begun.exists)
+    assert not starting.done()
+    monkeypatch.setattr(shim, "START_BOUND_S", 60.0)
+    go.touch()
+    assert (await starting).pid is not None
 
 
 @pytest.mark.requirement("runtimes:stdin-fifo")

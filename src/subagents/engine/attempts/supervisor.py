@@ -250,12 +250,16 @@ class Supervisor:
             positions = await self._recorder.positions(run, is_new=watched.is_new)
             watched.is_new = False
             watching = runtime.watch(ref_of(run), cursor=watched.cursor, positions=positions)
+            is_ours = True
             try:
                 if await self._follow(run, watched, watching):
                     return True
+            except GeneratorExit:
+                is_ours = False  # this is thrown away with its loop, and may await nothing more
+                raise
             finally:
                 # Else the garbage collector closes it some time later, in a task made for that.
-                if isinstance(watching, AsyncGenerator):
+                if is_ours and isinstance(watching, AsyncGenerator):
                     await watching.aclose()
         except Exception:
             if self._ledger.failure is not None:

@@ -26,13 +26,11 @@ class Environments:
 
     Args:
         off_loop: Runs all that blocks.
-        log: Where they are kept; None = callers can bring none.
+        log: Where they are kept.
         passes: Whether a run's worker is given a provider's variable.
     """
 
-    def __init__(
-        self, off_loop: OffLoop, log: EnvironmentLog | None, passes: PassesProvider
-    ) -> None:
+    def __init__(self, off_loop: OffLoop, log: EnvironmentLog, passes: PassesProvider) -> None:
         self._off_loop = off_loop
         self._log = log
         self._passes = passes
@@ -43,7 +41,7 @@ class Environments:
         Raises:
             Conflict: It cannot be read any more.
         """
-        if self._log is None or run.resolved.caller_env is None:
+        if run.resolved.caller_env is None:
             return None
         try:
             return await self._off_loop(partial(self._log.read, run.id))
@@ -59,15 +57,14 @@ class Environments:
         Raises:
             StoreUnavailable: It cannot be read now.
         """
-        log = self._log
         ids = [run.id for run in runs if run.resolved.caller_env is not None]
-        if log is None or not ids:
+        if not ids:
             return
 
         def read() -> None:
             for run_id in ids:
                 with contextlib.suppress(OSError):  # raised again when it is needed
-                    log.read(run_id)
+                    self._log.read(run_id)
 
         await self._off_loop(read)
 
@@ -81,11 +78,12 @@ class Environments:
             Conflict: What was given to the run before cannot be read any more.
             StoreUnavailable: They cannot be kept.
         """
-        if self._log is None:
+        asking = [draft for draft in drafts if draft.asked.environment or draft.asked.previous]
+        if not asking:
             return drafts
         # A batch of a thousand runs mostly brings one environment: it is written once.
         groups: list[tuple[CallerEnvironment, list[Draft]]] = []
-        for draft in drafts:
+        for draft in asking:
             theirs = await self._theirs(draft, draft.asked.environment or CallerEnvironment())
             same = next((meant for each, meant in groups if each == theirs), None)
             if same is None:
@@ -129,5 +127,5 @@ class Environments:
     async def drop(self, drafts: Sequence[Draft]) -> None:
         """Forget what was kept for runs that are not stored after all."""
         for draft in drafts:
-            if self._log is not None and draft.spawned.resolved.caller_env is not None:
+            if draft.spawned.resolved.caller_env is not None:
                 await self._off_loop(partial(self._log.forget, draft.spawned.run_id))

@@ -109,7 +109,7 @@ class Spawner:
         shared_spending: SharedSpending,
         agents: AgentChoice,
         proof_of: ProofOf,
-        environments: EnvironmentLog | None,
+        environments: EnvironmentLog,
         passes_provider: PassesProvider,
     ) -> None:
         self._agents = agents

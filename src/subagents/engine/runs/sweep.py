@@ -29,7 +29,7 @@ from subagents.errors import (
     RuntimeUnavailable,
     StoreUnavailable,
 )
-from subagents.ports import EnvironmentLog
+from subagents.ports import RunLogs
 
 log = logging.getLogger(__name__)
 
@@ -69,16 +69,15 @@ class Sweep:
         runtime_of: RuntimeOf,
         settings: Settings,
         orphans: Orphans,
-        environments: EnvironmentLog | None,
+        logs: RunLogs,
         keeps: Callable[[str], bool],
         tidy_parts: Callable[[], Awaitable[None]],
-        tidy_logs: Callable[[], None],
         artifacts: ArtifactFiles,
     ) -> None:
         self._ledger, self._store, self._off_loop, self._clock = kernel
         self._keeps = keeps
         """Whether variables are not those of a run, and in use."""
-        self._tidy_parts, self._tidy_logs = tidy_parts, tidy_logs
+        self._tidy_parts, self._tidy_logs = tidy_parts, logs.tidy
         self._artifacts = artifacts
         self._queries = queries
         self._timers = timers
@@ -86,7 +85,7 @@ class Sweep:
         self._reports = reports
         self._recorder = recorder
         self._results = results
-        self._environments = environments
+        self._environments = logs.environments
         self._has_looked_for_strays = False
         self._workspaces = workspaces
         self._runtime_of = runtime_of
@@ -119,8 +118,6 @@ class Sweep:
             pass  # a part at a time: commits come in between
         await self._tidy_parts()
         await self._workspaces.sweep()
-        if not self._has_looked_for_strays:
-            await self._forget_strays()
         orphans = await self.orphans()
         for attempt in dict.fromkeys(attempt for attempt, _ in orphans):
             pids = ", ".join(str(pid) for name, pid in orphans if name == attempt)
@@ -128,7 +125,7 @@ class Sweep:
             what = "ended" if ended else "left alone: no run of ours that is over"
             log.warning("processes %s carry the marker of %s: %s", pids, attempt, what)
         try:
-            await self._off_loop(self._tidy_logs)
+            await self._off_loop(self._tidy_files)
         except StoreUnavailable as error:
             log.warning("what archived runs left stays where it is for now: %s", error)
         return SweepReport(
@@ -169,21 +166,20 @@ class Sweep:
                 raise
         return len(ids)
 
-    async def _forget_strays(self) -> None:
-        """Once per start: a crash comes between a file and the commit of its run."""
-        environments, self._has_looked_for_strays = self._environments, True
-        if environments is None:
-            return
+    def _tidy_files(self) -> None:
+        if not self._has_looked_for_strays:
+            # Once per start: a crash comes between a file and the commit of its run.
+            self._has_looked_for_strays = True
+            self._environments.forget_strays(self._is_known)
+        self._tidy_logs()
 
-        def is_known(run_id: RunId) -> bool:
-            if self._keeps(run_id):
-                return True
-            try:
-                return self._store.run(run_id) is not None
-            except CorruptState:
-                return True
-
-        await self._off_loop(partial(environments.forget_strays, is_known))
+    def _is_known(self, run_id: RunId) -> bool:
+        if self._keeps(run_id):
+            return True
+        try:
+            return self._store.run(run_id) is not None
+        except CorruptState:
+            return True
 
     async def orphans(self) -> list[tuple[str, int]]:
         """Marked processes of attempts that are not at work: ``(attempt, pid)``."""
@@ -221,7 +217,7 @@ class Sweep:
         run = await self._queries.run(run_id)
         await self._results.forget(run)
         await self._artifacts.forget(run_id)
-        if self._environments is not None and run.resolved.caller_env is not None:
+        if run.resolved.caller_env is not None:
             await self._off_loop(partial(self._environments.forget, run_id))
         await self._workspaces.tidy(run)
         for attempt in run.attempts:

@@ -82,8 +82,7 @@ class RunHandler(RequestHandler):
     async def on_message_send(
         self, params: wire.SendMessageRequest, context: ServerCallContext
     ) -> wire.Task:
-        with _translated(context):
-            exchange = _exchange(context)
+        with _translated(context) as exchange:
             run = await _take(exchange, params)
             if not params.configuration.return_immediately:
                 run = await _rest(exchange.services, run, _STOPS)
@@ -92,8 +91,7 @@ class RunHandler(RequestHandler):
     async def on_message_send_stream(
         self, params: wire.SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[wire.Task | wire.TaskStatusUpdateEvent | wire.TaskArtifactUpdateEvent]:
-        with _translated(context):
-            exchange = _exchange(context)
+        with _translated(context) as exchange:
             run = await _take(exchange, params)
             async for event in _stream(exchange, run.id):
                 yield event
@@ -101,8 +99,7 @@ class RunHandler(RequestHandler):
     async def on_subscribe_to_task(
         self, params: wire.SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[wire.Task | wire.TaskStatusUpdateEvent | wire.TaskArtifactUpdateEvent]:
-        with _translated(context):
-            exchange = _exchange(context)
+        with _translated(context) as exchange:
             run = await _run(exchange, params.id)
             if run.is_settled:
                 raise a2a_errors.UnsupportedOperationError(
@@ -114,23 +111,20 @@ class RunHandler(RequestHandler):
     async def on_get_task(
         self, params: wire.GetTaskRequest, context: ServerCallContext
     ) -> wire.Task:
-        with _translated(context):
-            exchange = _exchange(context)
+        with _translated(context) as exchange:
             history = _history(params)
             return await _task(exchange, await _run(exchange, params.id), history)
 
     async def on_list_tasks(
         self, params: wire.ListTasksRequest, context: ServerCallContext
     ) -> wire.ListTasksResponse:
-        with _translated(context):
-            exchange = _exchange(context)
+        with _translated(context) as exchange:
             return await _listed(exchange, params)
 
     async def on_cancel_task(
         self, params: wire.CancelTaskRequest, context: ServerCallContext
     ) -> wire.Task:
-        with _translated(context):
-            exchange = _exchange(context)
+        with _translated(context) as exchange:
             run = await _run(exchange, params.id)
             if run.is_settled:
                 raise a2a_errors.TaskNotCancelableError(f"task {run.id} has ended")
@@ -141,8 +135,7 @@ class RunHandler(RequestHandler):
     async def on_create_task_push_notification_config(
         self, params: wire.TaskPushNotificationConfig, context: ServerCallContext
     ) -> wire.TaskPushNotificationConfig:
-        with _translated(context):
-            exchange = _exchange(context)
+        with _translated(context) as exchange:
             target = _target(_pushes(exchange), params)
             run = await _run(exchange, params.task_id)
             if run.is_settled:
@@ -154,8 +147,7 @@ class RunHandler(RequestHandler):
     async def on_get_task_push_notification_config(
         self, params: wire.GetTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> wire.TaskPushNotificationConfig:
-        with _translated(context):
-            exchange = _exchange(context)
+        with _translated(context) as exchange:
             pushes = _pushes(exchange)
             run = await _run(exchange, params.task_id)
             for target in pushes.of(run.id):
@@ -166,8 +158,7 @@ class RunHandler(RequestHandler):
     async def on_list_task_push_notification_configs(
         self, params: wire.ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> wire.ListTaskPushNotificationConfigsResponse:
-        with _translated(context):
-            exchange = _exchange(context)
+        with _translated(context) as exchange:
             pushes = _pushes(exchange)
             run = await _run(exchange, params.task_id)
             found = [_config(run.id, each) for each in pushes.of(run.id)]
@@ -176,8 +167,7 @@ class RunHandler(RequestHandler):
     async def on_delete_task_push_notification_config(
         self, params: wire.DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
     ) -> None:
-        with _translated(context):
-            exchange = _exchange(context)
+        with _translated(context) as exchange:
             pushes = _pushes(exchange)
             run = await _run(exchange, params.task_id)
             await exchange.services.off_loop(lambda: pushes.remove(run.id, params.id))
@@ -435,18 +425,14 @@ async def _news(services: Services, run_id: RunId) -> AsyncIterator[Run]:
                 return
 
 
-def _exchange(context: ServerCallContext) -> _Exchange:
-    found: _Exchange = context.state[_EXCHANGE]
-    return found
-
-
 @contextlib.contextmanager
-def _translated(context: ServerCallContext) -> Iterator[None]:
-    """Our errors as those of A2A, with the way out in their words."""
+def _translated(context: ServerCallContext) -> Iterator[_Exchange]:
+    """The call; our errors as those of A2A, with the way out in their words."""
+    exchange: _Exchange = context.state[_EXCHANGE]
     try:
-        yield
+        yield exchange
     except SubagentsError as error:
-        note_if_refused(_exchange(context).request, error)
+        note_if_refused(exchange.request, error)
         words = error.message if error.hint is None else f"{error.message} ({error.hint})"
         match error:
             case UsageError():

@@ -26,7 +26,6 @@ from subagents.durable_files import replace_file
 from subagents.extensions.a2a.a2a_settings import A2aSettings
 from subagents.followers.follower_host import FollowerHost
 from subagents.followers.journal_export import (
-    RETRY_FIRST_S,
     Export,
     ReceiverRefused,
     ReceiverUnavailable,
@@ -76,7 +75,6 @@ class RunPushes(Export):
         file: Keeps the addresses.
         state_of: The name of a run's state and the body that tells it; it may be slow.
         now_s: A clock that never goes back.
-        retry_first_s: Before the first repetition.
     """
 
     audience = Audience.PROGRAMS
@@ -89,14 +87,8 @@ class RunPushes(Export):
         file: Path,
         state_of: Callable[[Run], tuple[str, bytes]],
         now_s: Callable[[], float] = time.monotonic,
-        retry_first_s: float = RETRY_FIRST_S,
     ) -> None:
-        super().__init__(
-            what="states of tasks",
-            endpoint=", ".join(urls),
-            store=store,
-            retry_first_s=retry_first_s,
-        )
+        super().__init__(what="states of tasks", endpoint=", ".join(urls), store=store)
         self._allowed = tuple(map(urlsplit, urls))
         self._file = file
         self._state_of = state_of
@@ -208,22 +200,19 @@ class RunPushes(Export):
             since_s = self._failing.setdefault(failing, self._now_s())
             if self._now_s() - since_s < GIVE_UP_S:
                 raise
-            self._refused(run_id, target, f"given up: {error}")
+            self._never_told(run_id, target, f"given up: {error}")
         except ReceiverRefused as error:
-            self._refused(run_id, target, str(error))
+            self._never_told(run_id, target, str(error))
         except Exception as error:
             # Whatever is wrong with one address, the others' receivers are told.
             log.exception("%s could not be told the state of %s", _origin(target.url), run_id)
-            self._refused(run_id, target, repr(error))
+            self._never_told(run_id, target, repr(error))
         else:
-            self._state = replace(
-                self._state, sent=self._state.sent + 1, last_sent_ms=time.time_ns() // 1_000_000
-            )
+            self._sent()
         self._failing.pop(failing, None)
 
-    def _refused(self, run_id: str, target: PushTarget, why: str) -> None:
-        log.warning("%s was not told the state of %s: %s", _origin(target.url), run_id, why)
-        self._state = replace(self._state, refused=self._state.refused + 1)
+    def _never_told(self, run_id: str, target: PushTarget, why: str) -> None:
+        self._refused(f"{_origin(target.url)} was not told the state of {run_id}: {why}")
 
     def _told(self, run_id: str, target: PushTarget, name: str) -> None:
         with self._lock:

@@ -12,7 +12,16 @@ from typing import Annotated, ClassVar, Final
 import msgspec
 from msgspec import Meta
 
-from subagents.config.settings import Inconsistency, Section, Settings, Text, Url, VariableName
+from subagents.config.settings import (
+    HeaderName,
+    Inconsistency,
+    Section,
+    Settings,
+    Text,
+    Url,
+    VariableName,
+    not_configured,
+)
 from subagents.domain.redaction.secret_spans import names_secret
 from subagents.domain.run.run import Run
 from subagents.domain.run.secret_reference import PREFIX, OwnReference, referenced
@@ -21,16 +30,6 @@ from subagents.errors import UsageError
 from subagents.extensions.mcp.bridge.worker_above import SECRET, SERVERS
 
 OURS: Final = "subagents"
-HeaderName = Annotated[
-    str,
-    Meta(
-        pattern=r"^[A-Za-z0-9_-]+$",
-        extra={
-            "words": "the name of an HTTP header (letters, digits, _ and -)",
-            "placeholder": "<header>",
-        },
-    ),
-]
 _SAYS_SECRET: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
 
 
@@ -68,19 +67,27 @@ class McpServer(Section, frozen=True):
         for value in (*self.env.values(), *self.headers.values()):
             yield from referenced({"": value.rpartition(" ")[2]}).values()
 
-    def inconsistency(self, settings: Settings) -> Inconsistency | None:
-        """See `Section.inconsistency`."""
-        name = next(name for name, each in settings.named(McpServer).items() if each is self)
-        key = f"mcp_servers.{name}"
-        problem = self._problem()
-        if name == OURS:
-            problem = ("", "is the name of our own server", "give it another name")
-        if problem is None:
-            return None
-        at, text, hint = problem
-        return Inconsistency(key, f"{key}{at} {text}", hint)
+    @classmethod
+    def inconsistencies(cls, settings: Settings) -> Iterator[Inconsistency]:
+        """See `Section.inconsistencies`: also of agents that name a server which is not there."""
+        servers = settings.named(McpServer)
+        for name, each in servers.items():
+            key, problem = f"mcp_servers.{name}", each.problem()
+            if name == OURS:
+                problem = ("", "is the name of our own server", "give it another name")
+            if problem is not None:
+                at, text, hint = problem
+                yield Inconsistency(key, f"{key}{at} {text}", hint)
+        for agent_id, agent in settings.agents.items():
+            key = f"agents.{agent_id}.mcp_servers"
+            for name in agent.mcp_servers or ():
+                if name not in servers:
+                    text = not_configured(key, name, servers)
+                    hint = f"add [mcp_servers.{name}] to your own subagents.toml"
+                    yield Inconsistency(key, text, hint)
 
-    def _problem(self) -> tuple[str, str, str] | None:
+    def problem(self) -> tuple[str, str, str] | None:
+        """What is wrong with it alone: where, what, and the way out; None = nothing."""
         if (self.command is None) == (self.url is None):
             return "", "needs either command or url", "set one of them"
         key, others = ("url", (self.args, self.env)) if self.url else ("command", (self.headers,))

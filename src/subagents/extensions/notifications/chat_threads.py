@@ -11,7 +11,6 @@ Why: docs/decisions/0055-chat-threads-follow-the-journal.md.
 
 import logging
 import threading
-import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
@@ -21,13 +20,12 @@ import msgspec
 
 from subagents.client.transport import Connection, Gone, request
 from subagents.domain.run.run import Request, Run
-from subagents.domain.run.values import RequestId, RunId, replace
+from subagents.domain.run.values import RequestId, RunId
 from subagents.durable_files import replace_file
 from subagents.errors import StoreUnavailable
 from subagents.extensions.notifications.matrix_room import Document, MatrixRoom, Said, said
 from subagents.extensions.notifications.thread_posts import POSTED, Post, posts
 from subagents.followers.journal_export import (
-    RETRY_FIRST_S,
     RETRY_S_MAX,
     JournalExport,
     ReceiverRefused,
@@ -88,7 +86,6 @@ class ChatThreads(JournalExport):
         inward: Where they go.
         store: Where runs and their journals are read.
         file: Holds the cursor; ``<name>-room.json`` next to it what is known of the room.
-        retry_first_s: Before the first repetition.
     """
 
     def __init__(
@@ -99,15 +96,8 @@ class ChatThreads(JournalExport):
         inward: Inward,
         store: Store,
         file: Path,
-        retry_first_s: float = RETRY_FIRST_S,
     ) -> None:
-        super().__init__(
-            what="chat threads",
-            endpoint=room.where,
-            store=store,
-            file=file,
-            retry_first_s=retry_first_s,
-        )
+        super().__init__(what="chat threads", endpoint=room.where, store=store, file=file)
         self._room = room
         self._users = tuple(users)
         self._inward = inward
@@ -164,8 +154,7 @@ class ChatThreads(JournalExport):
             try:
                 event_id = self._room.send(MESSAGE, content, transaction=transaction)
             except ReceiverRefused as error:
-                log.warning("%s refused a message: %s", self._state.endpoint, error)
-                self._state = replace(self._state, refused=self._state.refused + 1)
+                self._refused(f"{self._state.endpoint} refused a message: {error}")
                 return
             if post.is_first:
                 self._known.threads[run.root] = event_id
@@ -173,21 +162,19 @@ class ChatThreads(JournalExport):
                 self._known.questions[event_id] = post.request
             if post.is_first or post.request is not None:
                 self._save_known()
-        self._state = replace(
-            self._state, sent=self._state.sent + 1, last_sent_ms=time.time_ns() // 1_000_000
-        )
+        self._sent()
 
     # -- in --------------------------------------------------------------------------------
 
     def _listen(self) -> None:
-        pause_s = self._retry_first_s
+        pause_s = self.retry_first_s
         where, is_deaf = self._state.endpoint, False
         while not self._stopping.is_set():
             try:
                 self.poll()
                 if is_deaf:
                     log.info("replies are heard from %s again", where)
-                pause_s, is_deaf = self._retry_first_s, False
+                pause_s, is_deaf = self.retry_first_s, False
             except (ReceiverUnavailable, ReceiverRefused, StoreUnavailable, OSError) as error:
                 if not is_deaf and not self._stopping.is_set():
                     log.warning("no replies are heard from %s, trying again: %s", where, error)

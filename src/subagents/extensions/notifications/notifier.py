@@ -18,7 +18,7 @@ from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import SETTLED, Phase, Request, Run
 from subagents.domain.run.values import RunId, replace
 from subagents.extensions.notifications.notification_settings import NotificationReason
-from subagents.followers.journal_export import RETRY_FIRST_S, JournalExport, ReceiverRefused
+from subagents.followers.journal_export import JournalExport, ReceiverRefused
 from subagents.ports import Batch, FeedEntry, RunFilter, Store, readable
 from subagents.text import one_line
 
@@ -81,7 +81,6 @@ class Notifier(JournalExport):
         store: Where runs and their journals are read.
         file: Holds the cursor; without it, it hears of what happens from now on.
         now_ms: Wall clock.
-        retry_first_s: Before the first repetition.
     """
 
     def __init__(
@@ -93,14 +92,12 @@ class Notifier(JournalExport):
         store: Store,
         file: Path,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-        retry_first_s: float = RETRY_FIRST_S,
     ) -> None:
         super().__init__(
             what="notifications",
             endpoint=f"{name} ({channel.where})",
             store=store,
             file=file,
-            retry_first_s=retry_first_s,
         )
         self._channel = channel
         self._reasons = frozenset(reasons)
@@ -129,12 +126,9 @@ class Notifier(JournalExport):
         try:
             self._channel.send(notification)
         except ReceiverRefused as error:
-            log.warning("%s refused a notification: %s", self._state.endpoint, error)
-            self._state = replace(self._state, refused=self._state.refused + 1)
+            self._refused(f"{self._state.endpoint} refused a notification: {error}")
             return
-        self._state = replace(
-            self._state, sent=self._state.sent + 1, last_sent_ms=time.time_ns() // 1_000_000
-        )
+        self._sent()
 
     def _ends(self, page: Sequence[FeedEntry]) -> dict[int, Run]:
         """The runs from outside whose outcome became known, each once, by the number of the event.

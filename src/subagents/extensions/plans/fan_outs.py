@@ -126,8 +126,8 @@ class FanOuts(Part):
             if _work(spec) not in before
         ]
         brought = await self._engine.spawner.environments.of(run)
-        environments = self._engine.adapters.environments
-        if brought is not None and environments is not None and new:
+        if brought is not None and new:
+            environments = self._engine.adapters.logs.environments
             keep = partial(environments.keep, [each.run_id for each in new], brought)
             await self._engine.adapters.off_loop(keep)
         return _List(new, [before[key] for key in map(_work, specs) if key in before])

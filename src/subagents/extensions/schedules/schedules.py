@@ -67,7 +67,7 @@ class Schedules(Part):
         self._engine = engine
         self._ledger, self._adapters = engine.ledger, engine.adapters
         self._off_loop, self._clock = engine.adapters.off_loop, engine.adapters.clock
-        self._environments = engine.adapters.environments
+        self._environments = engine.adapters.logs.environments
         self._live: dict[ScheduleId, Schedule] = {}
         """The schedules as they are with the next commit."""
         self._published: dict[ScheduleId, Schedule] = {}
@@ -344,8 +344,6 @@ class Schedules(Part):
     ) -> None:
         if not schedule.has_environment:
             return
-        if self._environments is None:
-            raise UsageError("variables for workers cannot be kept here: leave out environment")
         for at, each in enumerate(environments):
             brought = each if each is not None else CallerEnvironment()
             try:
@@ -358,7 +356,7 @@ class Schedules(Part):
                 ) from error
 
     async def _brought(self, schedule: Schedule) -> list[CallerEnvironment | None]:
-        if not schedule.has_environment or self._environments is None:
+        if not schedule.has_environment:
             return []
         read = self._environments.read
         try:
@@ -373,7 +371,7 @@ class Schedules(Part):
             ) from error
 
     async def _forget(self, schedule: Schedule) -> None:
-        if schedule.has_environment and self._environments is not None:
+        if schedule.has_environment:
             for at in range(len(schedule.specs)):
                 await self._off_loop(partial(self._environments.forget, _kept_as(schedule, at)))
 

@@ -6,7 +6,6 @@ Why: docs/decisions/0022-spans-from-the-journal.md.
 """
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,13 +17,13 @@ from subagents.config.settings import Settings
 from subagents.domain.lifecycle.transitions import TRANSITIONS
 from subagents.domain.run.events import Event
 from subagents.domain.run.run import OVER, Phase, Run
-from subagents.domain.run.values import RunId, replace
+from subagents.domain.run.values import RunId
 from subagents.errors import ConfigError, StoreUnavailable, SubagentsError
 from subagents.extensions.telemetry.spans import Span, spans_of
 from subagents.extensions.telemetry.telemetry_settings import Telemetry
 from subagents.extensions.telemetry.trace_ids import lineage, traceparent
 from subagents.followers.follower_host import FollowerHost
-from subagents.followers.journal_export import RETRY_FIRST_S, JournalExport, ReceiverRefused
+from subagents.followers.journal_export import JournalExport, ReceiverRefused
 from subagents.installation import extra_command
 from subagents.ports import Audience, Batch, Exporter, FeedEntry, Store, readable
 from subagents.version import __version__
@@ -76,7 +75,6 @@ class SpanExport(JournalExport):
         file: Holds the cursor; without it, export begins with what ends from now on.
         describe: The description of an agent by its id.
         content: Whether tasks and results are sent, too.
-        retry_first_s: Before the first repetition; doubled up to ``RETRY_S_MAX``.
     """
 
     audience = Audience.TRACES
@@ -89,15 +87,8 @@ class SpanExport(JournalExport):
         file: Path,
         describe: Callable[[str], str | None] = lambda _agent_id: None,
         content: bool = False,
-        retry_first_s: float = RETRY_FIRST_S,
     ) -> None:
-        super().__init__(
-            what="spans",
-            endpoint=sender.endpoint,
-            store=store,
-            file=file,
-            retry_first_s=retry_first_s,
-        )
+        super().__init__(what="spans", endpoint=sender.endpoint, store=store, file=file)
         self._sender = sender
         self._describe = describe
         self._content = content
@@ -160,14 +151,10 @@ class SpanExport(JournalExport):
         try:
             self._sender.send(spans)
         except ReceiverRefused as error:
-            log.warning("%s refused %s spans: %s", self._sender.endpoint, len(spans), error)
-            self._state = replace(self._state, refused=self._state.refused + len(spans))
+            why = f"{self._state.endpoint} refused {len(spans)} spans: {error}"
+            self._refused(why, len(spans))
             return
-        self._state = replace(
-            self._state,
-            sent=self._state.sent + len(spans),
-            last_sent_ms=time.time_ns() // 1_000_000,
-        )
+        self._sent(len(spans))
 
 
 class NoExport:

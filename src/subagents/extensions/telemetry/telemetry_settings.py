@@ -4,18 +4,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from subagents.config.settings import Section, Text, Url
-
-HeaderName = Annotated[
-    str,
-    Meta(
-        pattern=r"^[A-Za-z0-9_-]+$",
-        extra={
-            "words": "the name of an HTTP header (letters, digits, _ and -)",
-            "placeholder": "<header>",
-        },
-    ),
-]
+from subagents.config.settings import HeaderName, Section, Text, Url
 
 
 class Telemetry(Section, frozen=True):

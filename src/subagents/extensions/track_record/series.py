@@ -5,8 +5,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from subagents.domain.run.outcome import Reason, Status
-from subagents.domain.run.values import Value
-from subagents.extensions.track_record.track_record import DAY_MS, AttemptRecord, Result
+from subagents.extensions.track_record.track_record import DAY_MS, AttemptRecord, Result, Sum
 
 HOUR_MS: Final = 3_600_000
 _STATUSES: Final[Mapping[Result, Status]] = {
@@ -47,36 +46,6 @@ class Bucket(StrEnum):
         return HOUR_MS if self is Bucket.HOUR else DAY_MS
 
 
-class Sum(Value, frozen=True):
-    """Over attempts that ended."""
-
-    attempts: int = 0
-    runs: int = 0
-    """First attempts: fewer than ``attempts`` when some were tried again."""
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cache_read: int = 0
-    """The part of ``tokens_in`` that came from a cache."""
-    tokens_known: int = 0
-    """How many attempts' tokens are known."""
-    cost_usd: float = 0.0
-    cost_known: int = 0
-    """How many attempts' cost is known."""
-
-    def plus(self, other: "Sum") -> "Sum":
-        """Both together."""
-        return Sum(
-            attempts=self.attempts + other.attempts,
-            runs=self.runs + other.runs,
-            tokens_in=self.tokens_in + other.tokens_in,
-            tokens_out=self.tokens_out + other.tokens_out,
-            cache_read=self.cache_read + other.cache_read,
-            tokens_known=self.tokens_known + other.tokens_known,
-            cost_usd=self.cost_usd + other.cost_usd,
-            cost_known=self.cost_known + other.cost_known,
-        )
-
-
 class Cell(NamedTuple):
     """Attempts that are never distinguished."""
 
@@ -105,7 +74,7 @@ def put(cells: Cells, records: Iterable[AttemptRecord]) -> None:
     for record in records:
         hour = record.ended_at // HOUR_MS
         cell = Cell(hour, record.agent_id, record.model, status_of(record))
-        cells[cell] = cells.get(cell, Sum()).plus(_sum_of(record))
+        cells.setdefault(cell, Sum()).add(record)
 
 
 def series(
@@ -141,7 +110,7 @@ def series(
         if groups is None or agent not in {None, cell.agent} or model not in {None, cell.model}:
             continue
         name = _name(cell, by)
-        groups[name] = groups.get(name, Sum()).plus(sum_)
+        groups.setdefault(name, Sum()).merge(sum_)
     return [*found.items()]
 
 
@@ -155,18 +124,3 @@ def _name(cell: Cell, by: SeriesBy) -> str | None:
             return cell.model
         case SeriesBy.COST | SeriesBy.TOKENS:
             return None
-
-
-def _sum_of(record: AttemptRecord) -> Sum:
-    tokens_in, tokens_out = record.tokens.input, record.tokens.output
-    are_known = tokens_in is not None and tokens_out is not None
-    return Sum(
-        attempts=1,
-        runs=int(record.attempt == 1),
-        tokens_in=tokens_in or 0 if are_known else 0,
-        tokens_out=tokens_out or 0 if are_known else 0,
-        cache_read=record.tokens.cache_read or 0 if are_known else 0,
-        tokens_known=int(are_known),
-        cost_usd=record.cost_usd or 0.0,
-        cost_known=int(record.cost_usd is not None),
-    )

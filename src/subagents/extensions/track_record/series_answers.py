@@ -1,12 +1,12 @@
 """Answers about what attempts came to over time."""
 
 from collections.abc import Sequence
-from functools import reduce
 
 from subagents.api.calls.services import AsOf
 from subagents.api.wire.listing import Listing
 from subagents.api.wire.wire_struct import Time, WireStruct
-from subagents.extensions.track_record.series import Groups, Sum
+from subagents.extensions.track_record.series import Groups
+from subagents.extensions.track_record.track_record import Sum
 from subagents.text import iso
 
 
@@ -75,7 +75,7 @@ def series_answer(
     whole: dict[str | None, Sum] = {}
     for _, groups in found:
         for name, value in groups.items():
-            whole[name] = whole.get(name, Sum()).plus(value)
+            whole.setdefault(name, Sum()).merge(value)
     costly = sorted(whole, key=lambda name: (-whole[name].cost_usd, name is None, name))
     return Series(
         **as_of,
@@ -97,7 +97,10 @@ def _series_bucket(at_ms: int, groups: Groups) -> SeriesBucket:
 
 
 def _all_of(groups: Groups) -> Sum:
-    return reduce(Sum.plus, groups.values(), Sum())
+    found = Sum()
+    for each in groups.values():
+        found.merge(each)
+    return found
 
 
 def _series_sum(name: str | None, value: Sum) -> SeriesSum:

@@ -12,7 +12,7 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Final, TypeAlias
 
@@ -245,37 +245,26 @@ class Wanted(Value, frozen=True):
 
 
 @dataclass(slots=True)
-class Tally:
-    """Sums over attempts of one kind."""
+class Sum:
+    """Over attempts that ended."""
 
     attempts: int = 0
     runs: int = 0
     """First attempts: fewer than ``attempts`` when some were tried again."""
-    results: Counter[Result] = field(default_factory=Counter)
-    """The results of judged attempts."""
-    reasons: Counter[Reason] = field(default_factory=Counter)
-    checked: int = 0
-    """Judged attempts with a contract that could be checked."""
-    verified: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
     cache_read: int = 0
+    """The part of ``tokens_in`` that came from a cache."""
     cache_write: int = 0
     tokens_known: int = 0
+    """How many attempts' tokens are known."""
     cost_usd: float = 0.0
     cost_known: int = 0
-    runtimes_ms: "array[int]" = field(default_factory=lambda: array("q"))
-    """The runtimes of judged attempts, oldest first."""
-
-    @property
-    def judged(self) -> int:
-        return self.results.total()
+    """How many attempts' cost is known."""
 
     def add(self, record: AttemptRecord) -> None:
         self.attempts += 1
         self.runs += record.attempt == 1
-        if record.reason is not None:
-            self.reasons[record.reason] += 1
         tokens = record.tokens
         if tokens.input is not None and tokens.output is not None:
             self.tokens_in += tokens.input
@@ -286,6 +275,34 @@ class Tally:
         if record.cost_usd is not None:
             self.cost_usd += record.cost_usd
             self.cost_known += 1
+
+    def merge(self, other: "Sum") -> None:
+        """Add another one to this."""
+        for each in fields(Sum):
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+
+
+@dataclass(slots=True)
+class Tally(Sum):
+    """Sums over attempts of one kind."""
+
+    results: Counter[Result] = field(default_factory=Counter)
+    """The results of judged attempts."""
+    reasons: Counter[Reason] = field(default_factory=Counter)
+    checked: int = 0
+    """Judged attempts with a contract that could be checked."""
+    verified: int = 0
+    runtimes_ms: "array[int]" = field(default_factory=lambda: array("q"))
+    """The runtimes of judged attempts, oldest first."""
+
+    @property
+    def judged(self) -> int:
+        return self.results.total()
+
+    def add(self, record: AttemptRecord) -> None:
+        Sum.add(self, record)
+        if record.reason is not None:
+            self.reasons[record.reason] += 1
         if not record.is_judged:
             return
         self.results[record.outcome] += 1
@@ -296,13 +313,11 @@ class Tally:
             self.checked += 1
             self.verified += record.verification_passed
 
-    def merge(self, older: "Tally") -> None:
-        """Take the sums of another one; its runtimes only while there is room for them."""
-        for name in (
-            *("attempts", "runs", "checked", "verified", "tokens_in", "tokens_out"),
-            *("cache_read", "cache_write", "tokens_known", "cost_usd", "cost_known"),
-        ):
-            setattr(self, name, getattr(self, name) + getattr(older, name))
+    def take(self, older: "Tally") -> None:
+        """Add another one to this; its runtimes only while there is room for them."""
+        self.merge(older)
+        self.checked += older.checked
+        self.verified += older.verified
         self.results.update(older.results)
         self.reasons.update(older.reasons)
         room = RUNTIMES_MAX - len(self.runtimes_ms)
@@ -349,7 +364,7 @@ def total(days: Iterable[Mapping[Kind, Tally]], wanted: Wanted) -> Sums:
         for (agent, model), tally in day.items():
             if wanted.agent in {None, agent} and wanted.model in {None, model}:
                 name = agent if wanted.by is By.AGENT else model
-                sums.setdefault(name, Tally()).merge(tally)
+                sums.setdefault(name, Tally()).take(tally)
     return sums
 
 

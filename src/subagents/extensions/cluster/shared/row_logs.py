@@ -16,7 +16,7 @@ from subagents.extensions.cluster.shared.run_tables import RunTables
 from subagents.extensions.cluster.shared.transcript_rows import TranscriptRows
 from subagents.extensions.cluster.shared_store import SharedStore
 from subagents.installation import extra_command
-from subagents.node import RunLogs
+from subagents.ports import RunLogs
 
 if TYPE_CHECKING:
     from subagents.extensions.cluster.shared.stored_objects import StoredObjects
