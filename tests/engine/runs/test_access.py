@@ -53,6 +53,21 @@ def test_a_run_may_do_no_more_than_its_caller_and_its_receipt_says_so(tmp_path: 
     in_world(tmp_path, scenario)
 
 
+@pytest.mark.requirement("access:receipt:unserved")
+def test_a_receipt_says_that_a_program_gets_none_of_our_tools_and_what_helps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(world: World) -> None:
+        told = ("it starts no MCP servers", "subagents mcp install it")
+        monkeypatch.setattr(world.runtime, "unserved", lambda _options: told, raising=False)
+
+        receipt = await world.clock.result(world.try_spawn("hang"))
+
+        assert receipt.warnings == ("it starts no MCP servers; subagents mcp install it",)
+
+    in_world(tmp_path, scenario)
+
+
 @pytest.mark.requirement("access:inherited")
 def test_a_child_may_do_no_more_than_its_parent_nor_ask_for_it(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:

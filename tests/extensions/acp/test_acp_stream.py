@@ -145,11 +145,15 @@ def test_what_the_program_itself_says_is_no_part_of_the_result() -> None:
     fold.hear(chunk("the ", id="b"))
     words = {"type": "text", "text": "**Warning:** changing"}
     fold.hear(update("agent_message_chunk", content=words, _meta=informational))
+    fold.hear(chunk("Info: Disabled tools: bash"))
     fold.hear(chunk("result", id="b"))
     fold.hear(answer("prompt", {"stopReason": "end_turn"}))
 
     assert fold.result.text == "the result"
-    assert fold.texts(LineType.SYSTEM) == ["Auto mode: changes", "**Warning:** changing"]
+    assert fold.texts(LineType.SYSTEM) == [
+        *("Auto mode: changes", "**Warning:** changing"),
+        "Info: Disabled tools: bash",
+    ]
 
 
 @pytest.mark.requirement("acp:stream:joined")
