@@ -156,6 +156,22 @@ def test_what_the_program_itself_says_is_no_part_of_the_result() -> None:
     ]
 
 
+@pytest.mark.requirement("acp:stream:notices")
+@pytest.mark.parametrize(("words", "result"), [(("the answer",), "the answer"), ((), None)])
+def test_pis_retries_are_no_words_of_its_model_and_its_silence_after_them_is_a_failure(
+    words: tuple[str, ...], result: str | None
+) -> None:
+    fold = AcpFold(of_agent("pi-acp"))
+    fold.open()
+
+    for text in ("Retrying (attempt 1/3, waiting 2s)...", "Retry finished, resuming.", *words):
+        fold.hear(chunk(text))
+    fold.hear(answer("prompt", {"stopReason": "end_turn"}))
+
+    assert (fold.result.text if result else None) == result
+    assert (fold.result.error is None) == bool(words)
+
+
 @pytest.mark.requirement("acp:stream:joined")
 def test_a_message_that_goes_on_and_on_is_said_up_to_its_last_line_end() -> None:
     fold = AcpFold(opening())

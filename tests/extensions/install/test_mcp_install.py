@@ -66,7 +66,8 @@ while words and words[0] in ("--scope", "--env", "--timeout", "--exposure"):
     else:
         scope = value
 if scope == "project":
-    file = pathlib.Path(".mcp.json") if name == "claude" else pathlib.Path(files[name].replace("agent/", ""))
+    own = files[name].replace("agent/", "")
+    file = pathlib.Path(".mcp.json" if name == "claude" else own)
 document = json.loads(file.read_text()) if file.exists() else {{}}
 servers = document
 for part in {paths!r}[name]:

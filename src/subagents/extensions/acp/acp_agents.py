@@ -22,6 +22,7 @@ is in no row or does better by now.
 """
 
 import difflib
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Final, Literal
@@ -30,6 +31,7 @@ import msgspec
 
 from subagents.domain.run.values import Value, replace
 from subagents.errors import ConfigError
+from subagents.extensions.acp.acp_stream import RESUMED
 from subagents.runtimes.runtime_options import ConversationOptions, parsed
 
 
@@ -234,12 +236,14 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         tokens=TokenSource.TURN,
         model_argument="--model",
         scope=ScopeMeans.COPILOT,
+        failure_text=r"\AError: (?P<error>.+)",
     ),
     "kilo": AgentFacts(
         command=("kilo",),
         arguments=("acp",),
         package="npm @kilocode/cli",
-        env={"KILO_DISABLE_AUTOUPDATE": "1"},
+        # Without the second it tries again for ever, and says nothing.
+        env={"KILO_DISABLE_AUTOUPDATE": "1", "KILO_SESSION_RETRY_LIMIT": "3"},
         passes=("KILO_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "OPENROUTER_*"),
         second_prompt=SecondPrompt.STEERS,
         resumes=True,
@@ -265,6 +269,7 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         passes=("PI_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "OPENROUTER_*"),
         second_prompt=SecondPrompt.QUEUES,
         resumes=True,
+        failure_text=rf"\A(?P<error>){re.escape(RESUMED)}\Z",
     ),
 }
 

@@ -53,8 +53,13 @@ _QUIET: Final = frozenset(
 _ENDED: Final = frozenset({"completed", "failed", "cancelled"})
 _WORD: Final = re.compile(r"[A-Za-z_][\w.-]{0,119}\Z")
 _GEMINI_ID: Final = re.compile(r"([A-Za-z_][\w.-]*?)(?:__fc_|__call_|-\d{9,})")
-_NOTICES: Final = ("Info: Disabled tools: ", "Info: Unknown tool name in the tool ")
-"""What Copilot says of a scope, before the first word of its model."""
+RESUMED: Final = "Retry finished, resuming."
+"""What pi-acp says when the provider answers again, and when it gives up."""
+_NOTICES: Final = re.compile(
+    r"Info: (Disabled tools: |Unknown tool name in the tool |.* Retrying\.\.\.\Z)"
+    rf"|Retrying \(attempt \d+/\d+, |{re.escape(RESUMED)}\Z"
+)
+"""What Copilot and pi-acp say of scopes and of the provider, as if it were words of their model."""
 _TITLED: Final = re.compile(rf"(apply_patch|{SERVER}__\w+)(?:: |\Z)")
 """Cline's titles of tools that it gives no kind but ``other``; names it gives to none."""
 _THOUGHT: Final = "thought"
@@ -239,9 +244,9 @@ def _chunk(stream: AcpStream, update: Mapping[str, object], speaking: str) -> St
 
 
 def _is_notice(update: Mapping[str, object]) -> bool:
-    """What Claude Code and Copilot say themselves, to a client that is taken to know no notices."""
+    """What a program says itself, to a client that it takes to know no notices."""
     meta = value_at(value_at(update, "_meta"), "claudeCode")
-    is_told = block_text(value_at(update, "content")).startswith(_NOTICES)
+    is_told = _NOTICES.match(block_text(value_at(update, "content"))) is not None
     return value_at(meta, "kind") == "informational" or is_told
 
 
@@ -249,6 +254,8 @@ def _notice(stream: AcpStream, text: str) -> StreamStep:
     """Words of the program and not of its model: they end no message and are no result."""
     if not text.strip():
         return StreamStep(stream=stream, output=(ALIVE,))
+    if text == RESUMED:  # the last word of a turn that failed
+        stream = replace(stream, message="", before=text)
     return StreamStep(stream=stream, output=(system_item(text),))
 
 
