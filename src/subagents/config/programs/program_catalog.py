@@ -63,7 +63,7 @@ class Program:
 PROGRAMS: Final = msgspec.json.decode(
     Path(__file__).with_name("programs.json").read_bytes(), type=tuple[Program, ...]
 )
-"""In the order in which they are offered."""
+"""The first that is found is offered first."""
 CLAUDE: Final = PROGRAMS[0]
 
 LLM_MODULE: Final = "pydantic_ai"

@@ -111,7 +111,7 @@ class AcpDialect:
             raise servers_unkept(f"ACP agent {options.get('agent', 'of no known kind')}", why, hint)
 
     def unserved(self, options: Mapping[str, object]) -> tuple[str, str] | None:
-        """See ``ports.unserved``."""
+        """See ``unserved`` of the ports."""
         agent = options.get("agent")
         if agent not in UNSERVED:
             return None

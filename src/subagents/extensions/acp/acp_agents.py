@@ -75,7 +75,7 @@ class ScopeMeans(StrEnum):
     COPILOT = "copilot"
     """``--excluded-tools``, ``--available-tools``: the tools are not there."""
     KILO = "kilo"
-    """As opencode's, in ``KILO_CONFIG_CONTENT``."""
+    """``permission`` in ``KILO_CONFIG_CONTENT``: the tools are not there."""
     ASKS = "asks"
     """The mode ``asking_mode``, in which it asks before every tool, and is refused."""
     NONE = "none"

@@ -163,7 +163,7 @@ class ConversationRuntime(Generic[S]):
         dialect.check_servers(options)
 
     def unserved(self, options: Mapping[str, object]) -> tuple[str, str] | None:
-        """See ``ports.unserved``."""
+        """See ``unserved`` of the ports."""
         return unserved(self._dialect, options)
 
     def check_scope(
