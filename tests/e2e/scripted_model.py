@@ -335,8 +335,8 @@ def _answer(turn: Turn, place: tuple[str, int], conversation: Conversation) -> A
 def _whole_name(wanted: str, conversation: Conversation) -> str:
     if wanted in conversation.tools:
         return wanted
-    # Servers are joined to their tools by "__" here, by "_" or "." there.
-    for joint in ("__", "_", "."):
+    # Servers are joined to their tools by "__" here, by "_", "." or "-" there.
+    for joint in ("__", "_", ".", "-"):
         fitting_names = [name for name in conversation.tools if name.endswith(joint + wanted)]
         if fitting_names:
             break

@@ -4,6 +4,8 @@ Home directories are the test's (``live_home``), so nobody is logged in and no o
 """
 
 import json
+import os
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +13,7 @@ from typing import Any, Final
 from tests.e2e.claude_place import program as claude_program
 from tests.e2e.program_setups import ProgramSetup
 from tests.e2e.scripted_model import Use
-from tests.real.install import found
+from tests.real.install import found, node, place
 
 Document = dict[str, Any]
 Edit = Callable[[str, str], Use]
@@ -150,6 +152,91 @@ CODEX_ACP: Final = _setup(
     model="gpt-5.4",
 )
 
+COPILOT: Final = _setup(
+    "copilot",
+    edit=lambda path, text: Use("create", {"path": path, "file_text": text}),
+    shell=lambda line: Use("bash", {"command": line, "description": "as the script says"}),
+    env=lambda url, root: {
+        "COPILOT_HOME": str(root / "copilot"),
+        "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
+        "COPILOT_PROVIDER_API_KEY": "k",
+    },
+)
+KILO: Final = _setup(
+    "kilo",
+    edit=OPENCODE.edit,
+    shell=OPENCODE.shell,
+    env=lambda _url, root: {
+        "KILO_CONFIG": str(root / "opencode.json"),
+        "KILO_DISABLE_MODELS_FETCH": "1",
+    },
+    prepare=_opencode_files,
+)
+
+OURS: Final = {"command": sys.executable, "args": ["-m", "subagents", "mcp"]}
+"""Our server in the user's own configuration: these start none that a session names."""
+
+
+def _written(file: Path, document: Document) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(document))
+
+
+def _cline_files(url: str, root: Path) -> None:
+    named = {"provider": "openai-compatible", "apiKey": "k", "model": "gpt-4o"}
+    row = {"settings": {**named, "baseUrl": f"{url}/v1"}, "tokenSource": "manual"}
+    row["updatedAt"] = "2026-11-29T20:30:48.866Z"
+    providers = {"version": 1, "lastUsedProvider": "openai-compatible", "modes": {}}
+    settings = root / "cline" / "settings"
+    _written(settings / "providers.json", providers | {"providers": {"openai-compatible": row}})
+    servers = {"subagents": {"transport": {"type": "stdio", **OURS}}}
+    _written(settings / "cline_mcp_settings.json", {"mcpServers": servers})
+
+
+CLINE: Final = _setup(
+    "cline",
+    edit=lambda path, text: Use(
+        "apply_patch", {"input": f"*** Begin Patch\n*** Add File: {path}\n+{text}\n*** End Patch"}
+    ),
+    shell=lambda line: Use("run_commands", {"commands": [line]}),
+    env=lambda _url, root: {
+        "CLINE_DATA_DIR": str(root / "cline"),
+        "CLINE_API_KEY": "k",
+        "CLINE_PROVIDER": "openai-compatible",
+    },
+    prepare=_cline_files,
+    model="gpt-4o",
+)
+
+
+def _pi_files(url: str, root: Path) -> None:
+    model: Document = {"id": "scripted", "name": "scripted", "input": ["text"]}
+    model |= {"contextWindow": 200_000, "maxTokens": 8_192, "reasoning": False}
+    model["cost"] = {"input": 3, "output": 15, "cacheRead": 0, "cacheWrite": 0}
+    provider = {"baseUrl": f"{url}/v1", "api": "openai-completions", "apiKey": "k"}
+    _written(root / "pi" / "models.json", {"providers": {"own": {**provider, "models": [model]}}})
+    _written(
+        root / "pi" / "mcp.json", {"mcpServers": {"subagents": {**OURS, "exposure": "direct"}}}
+    )
+
+
+PI: Final = _setup(
+    "pi-acp",
+    edit=lambda path, text: Use("write", {"path": path, "content": text}),
+    shell=lambda line: Use("bash", {"command": line}),
+    env=lambda _url, root: {
+        "PI_CODING_AGENT_DIR": str(root / "pi"),
+        "PI_ACP_PI_COMMAND": str(place() / "pi-acp" / "node_modules" / ".bin" / "pi"),
+        "PI_OFFLINE": "1",
+        "PATH": f"{node(24)[0].parent}{os.pathsep}{os.environ['PATH']}",
+    },
+    prepare=_pi_files,
+)
+
 SETUPS: Final = {
-    setup.name: setup for setup in (OPENCODE, CLAUDE_ACP, GEMINI, QWEN, GOOSE, CODEX_ACP)
+    setup.name: setup
+    for setup in (
+        *(OPENCODE, CLAUDE_ACP, GEMINI, QWEN, GOOSE, CODEX_ACP),
+        *(COPILOT, KILO, CLINE, PI),
+    )
 }

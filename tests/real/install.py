@@ -40,6 +40,8 @@ class Program:
     """
     is_script: bool = False
     """Started with that Node, not by itself."""
+    also: str = ""
+    """A package that it needs and does not bring along, in one version."""
 
 
 PROGRAMS: Final[dict[str, Program]] = {
@@ -70,6 +72,22 @@ PROGRAMS: Final[dict[str, Program]] = {
         binary="@agentclientprotocol/codex-acp/dist/index.js",
         node_min=24,
         is_script=True,
+    ),
+    "copilot": Program(
+        binary="@github/copilot-linux-x64/copilot",
+        node_min=24,
+    ),
+    "kilo": Program(
+        binary="@kilocode/cli-linux-x64/bin/kilo",
+    ),
+    "cline": Program(
+        binary="@cline/cli-linux-x64/bin/cline",
+    ),
+    "pi-acp": Program(
+        binary="pi-acp/dist/index.js",
+        node_min=24,
+        is_script=True,
+        also="@earendil-works/pi-coding-agent@1.6.0",
     ),
 }
 """What the tests in this directory run, by name."""
@@ -134,7 +152,8 @@ def install(name: str, version: str) -> tuple[str, ...]:
     (directory / "package.json").write_text("{}\n")
     runtime, npm = node(row.node_min)
     options = ("--no-audit", "--no-fund", "--ignore-scripts", "--save-exact")
-    _run([*npm, "install", *options, f"{package}@{version}"], directory, runtime.parent)
+    packages = filter(None, (f"{package}@{version}", row.also))
+    _run([*npm, "install", *options, *packages], directory, runtime.parent)
     manifest = json.loads((directory / "node_modules" / package / "package.json").read_text())
     if manifest["version"] != version:
         raise RuntimeError(f"npm gave {package} {manifest['version']} in place of {version}")

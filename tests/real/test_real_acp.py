@@ -10,13 +10,26 @@ from typing import Any
 import pytest
 from tests.e2e.live_home import until
 from tests.e2e.runtime_cells import CELLS, NEEDS, Place, place_of
-from tests.e2e.scripted_model import Fail, Say
+from tests.e2e.scripted_model import Fail, Say, Use
 from tests.real.acp_programs import SETUPS
 
 from subagents.extensions.acp.acp import AcpDialect
 
 pytestmark = pytest.mark.timeout(300)
 
+OWN_AGENTS = {
+    "cline": Use("spawn_agent", {"systemPrompt": "You work.", "task": "script:own"}),
+    "copilot": Use(
+        "task",
+        {
+            "agent_type": "general-purpose",
+            "name": "own",
+            "description": "as told",
+            "prompt": "script:own",
+            "mode": "sync",
+        },
+    ),
+}
 LEFT_BEHIND = "setsid tail -f /dev/null & echo $! > child.pid; tail -f /dev/null"
 
 
@@ -50,6 +63,22 @@ def test_each_agent_does_what_its_row_promises(place: Place, cell: str) -> None:
         assert found == ("same turn" if abilities(place)["steer"] else "next turn")
 
 
+@pytest.mark.requirement("acp:real:own-agents")
+def test_what_is_denied_is_not_done_by_an_agent_of_the_programs_own(place: Place) -> None:
+    if place.setup.name not in OWN_AGENTS:
+        pytest.skip(f"{place.setup.name}: not tried")
+    tried = place.path("forbidden-too")
+    denied = place.setup.shell(f"touch {tried}")
+    forced = Use(denied.tool, denied.arguments, is_declared=False)
+    place.model.scripts["own"] = [forced, Say("tried")]
+    place.model.scripts["asks-own"] = [OWN_AGENTS[place.setup.name], Say("asked")]
+
+    done = place.finished("asks-own", toolsDeny=[place.setup.shell_tool])
+
+    assert done["outcome"]["status"] == "ok", done["outcome"]
+    assert not tried.exists()
+
+
 @pytest.mark.requirement("acp:real:left-behind")
 def test_a_child_in_a_session_of_its_own_does_not_outlive_a_cancelled_run(place: Place) -> None:
     place.path("child.pid").unlink(missing_ok=True)
@@ -71,4 +100,6 @@ def test_a_request_that_the_provider_refuses_is_an_error_of_the_run(place: Place
     outcome = place.finished("refused")["outcome"]
 
     assert outcome["status"] == "error", outcome
-    assert "the script says no" in outcome["error"], outcome
+    # pi-acp keeps the reason to itself.
+    why = "no answer" if place.setup.name == "pi-acp" else "the script says no"
+    assert why in outcome["error"], outcome

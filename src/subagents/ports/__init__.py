@@ -61,6 +61,7 @@ from subagents.ports.workers import WorkerSetup as WorkerSetup
 from subagents.ports.workers import abilities_of as abilities_of
 from subagents.ports.workers import access_of as access_of
 from subagents.ports.workers import check_servers as check_servers
+from subagents.ports.workers import unserved as unserved
 from subagents.ports.workers import usable_abilities as usable_abilities
 from subagents.ports.workplace import Before as Before
 from subagents.ports.workplace import Diff as Diff

@@ -387,6 +387,12 @@ def check_servers(runtime: Runtime, options: Mapping[str, object]) -> None:
     cast("Serving", runtime).check_servers(options)
 
 
+def unserved(runtime: object, options: Mapping[str, object]) -> tuple[str, str] | None:
+    """Why its worker gets none of our tools, and what helps; None = it is given them."""
+    told = getattr(runtime, "unserved", None)
+    return None if told is None else cast("tuple[str, str] | None", told(options))
+
+
 def abilities_of(runtime: Runtime, options: Mapping[str, object]) -> Abilities:
     """What a runtime can do for an agent with these options, which ``check`` took."""
     if _is_a(type(runtime), Varied):

@@ -50,6 +50,21 @@ async def test_a_run_may_do_no_more_than_its_caller_and_its_receipt_says_so(worl
     assert free.warnings == ()
 
 
+@pytest.mark.requirement("access:receipt:unserved")
+def test_a_receipt_says_that_a_program_gets_none_of_our_tools_and_what_helps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(world: World) -> None:
+        told = ("it starts no MCP servers", "subagents mcp install it")
+        monkeypatch.setattr(world.runtime, "unserved", lambda _options: told, raising=False)
+
+        receipt = await world.clock.result(world.try_spawn("hang"))
+
+        assert receipt.warnings == ("it starts no MCP servers; subagents mcp install it",)
+
+    in_world(tmp_path, scenario)
+
+
 @pytest.mark.requirement("access:inherited")
 @pytest.mark.world(max_spawn_depth=2)
 async def test_a_child_may_do_no_more_than_its_parent_nor_ask_for_it(world: World) -> None:

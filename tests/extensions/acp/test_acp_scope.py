@@ -38,6 +38,8 @@ def denied_by(agent: str, *deny: str, tools: tuple[str, ...] | None = None) -> A
         ("opencode", "bash"),
         ("gemini", "run_shell_command"),
         ("qwen", "run_shell_command"),
+        ("copilot", "read_bash"),
+        ("kilo", "bash"),
     ],
 )
 def test_a_shell_denied_by_another_programs_name_is_not_there(agent: str, name: str) -> None:
@@ -75,6 +77,24 @@ def test_opencode_is_denied_by_name_what_its_user_allows_by_name() -> None:
     assert rules["subagents_*"] == "allow"
 
 
+@pytest.mark.requirement("acp:scope:copilot")
+def test_copilot_has_what_is_named_and_our_server_and_not_what_is_denied() -> None:
+    given = denied_by("copilot", "Bash", "sessions_spawn", tools=("Read", "Bash"))
+
+    shell = "bash,read_bash,write_bash,stop_bash,list_bash"
+    assert given.argv == (
+        "--available-tools=view,subagents",
+        f"--excluded-tools={shell},sessions_spawn,subagents-sessions_spawn",
+    )
+
+
+@pytest.mark.requirement("acp:scope:kilo")
+def test_kilo_is_kept_as_opencode_is_by_a_variable_of_its_own() -> None:
+    assert denied_by("kilo", "Bash").env == {
+        "KILO_CONFIG_CONTENT": denied_by("opencode", "Bash").env["OPENCODE_CONFIG_CONTENT"]
+    }
+
+
 @pytest.mark.requirement("acp:scope:refused")
 @pytest.mark.parametrize(
     ("options", "tools", "deny", "named"),
@@ -83,6 +103,8 @@ def test_opencode_is_denied_by_name_what_its_user_allows_by_name() -> None:
         ({"command": ["my-agent"]}, ("Read",), (), "Read"),
         ({"agent": "opencode"}, ("Bash(git:*)",), (), "Bash(git:*)"),
         ({"agent": "opencode"}, ("Edit",), (), "write"),
+        ({"agent": "kilo"}, ("Edit",), (), "write"),
+        ({"agent": "pi-acp"}, None, ("Bash",), "Bash"),
     ],
 )
 def test_a_scope_that_nothing_enforces_is_refused_by_the_tools_name(
@@ -118,6 +140,28 @@ def test_an_agent_that_asks_is_set_to_ask_and_told_no_by_kind_and_by_name() -> N
     chosen = [each["result"]["outcome"]["optionId"] for each in fold.answers()]
     assert chosen == ["n", "y", "n", "n"]
     assert "not permitted: shell" in [each.text for each in fold.output]
+
+
+@pytest.mark.requirement("acp:scope:asks")
+def test_clines_tools_are_known_by_their_titles_and_its_own_agents_are_refused() -> None:
+    fold = AcpFold(of_agent("cline", tools_deny=("Bash",)))
+    fold.hear(answer("initialize", {"protocolVersion": 1}))
+    modes = {"availableModes": [{"id": "plan"}, {"id": "act"}]}
+    fold.hear(answer("session", {"sessionId": "s-1", "modes": modes}))
+    fold.hear(answer("set:mode", {}))
+    for number, (title, kind) in enumerate(
+        (
+            ("apply_patch: {…", "other"),
+            ("subagents__sessions_list", "other"),
+            ("spawn_agent: apply_patch: x", "think"),
+            ("run_commands: apply_patch: x", "execute"),
+            ("apply_patch: x", "execute"),
+        )
+    ):
+        fold.hear(permission("", kind, id=number, toolCallId=f"c{number}", title=title))
+
+    chosen = [each["result"]["outcome"]["optionId"] for each in fold.answers()]
+    assert chosen == ["y", "y", "n", "n", "n"]
 
 
 @pytest.mark.requirement("acp:scope:asks")

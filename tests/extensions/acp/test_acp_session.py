@@ -47,9 +47,18 @@ def test_named_servers_are_given_to_the_session_and_no_others_are_loaded() -> No
         "strictMcpConfig": True,
     }
     AcpDialect().check_servers(options)
-    for agent in ("opencode", "goose", "codex-acp"):
+    for agent in ("opencode", "goose", "codex-acp", "copilot", "kilo", "cline", "pi-acp"):
         with pytest.raises(Forbidden, match=f"ACP agent {agent} .* of its user's own"):
             AcpDialect().check_servers({**options, "agent": agent})
+
+
+@pytest.mark.requirement("acp:setup:bridge")
+def test_copilot_which_takes_no_commands_with_a_session_gets_our_tools_by_an_argument() -> None:
+    why, way = AcpDialect().unserved({"agent": "pi-acp"}) or ("", "")
+
+    assert why.startswith("pi-acp starts no MCP servers of a session")
+    assert way == "subagents mcp install pi"
+    assert AcpDialect().unserved({"agent": "copilot"}) is None
 
 
 @pytest.mark.requirement("acp:setup:system-prompt")

@@ -145,11 +145,31 @@ def test_what_the_program_itself_says_is_no_part_of_the_result() -> None:
     fold.hear(chunk("the ", id="b"))
     words = {"type": "text", "text": "**Warning:** changing"}
     fold.hear(update("agent_message_chunk", content=words, _meta=informational))
+    fold.hear(chunk("Info: Disabled tools: bash"))
     fold.hear(chunk("result", id="b"))
     fold.hear(answer("prompt", {"stopReason": "end_turn"}))
 
     assert fold.result.text == "the result"
-    assert fold.texts(LineType.SYSTEM) == ["Auto mode: changes", "**Warning:** changing"]
+    assert fold.texts(LineType.SYSTEM) == [
+        *("Auto mode: changes", "**Warning:** changing"),
+        "Info: Disabled tools: bash",
+    ]
+
+
+@pytest.mark.requirement("acp:stream:notices")
+@pytest.mark.parametrize(("words", "result"), [(("the answer",), "the answer"), ((), None)])
+def test_pis_retries_are_no_words_of_its_model_and_its_silence_after_them_is_a_failure(
+    words: tuple[str, ...], result: str | None
+) -> None:
+    fold = AcpFold(of_agent("pi-acp"))
+    fold.open()
+
+    for text in ("Retrying (attempt 1/3, waiting 2s)...", "Retry finished, resuming.", *words):
+        fold.hear(chunk(text))
+    fold.hear(answer("prompt", {"stopReason": "end_turn"}))
+
+    assert (fold.result.text if result else None) == result
+    assert (fold.result.error is None) == bool(words)
 
 
 @pytest.mark.requirement("acp:stream:joined")

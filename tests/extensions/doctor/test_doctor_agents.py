@@ -229,6 +229,18 @@ def test_tools_that_nothing_can_enforce_are_said_before_a_spawn_is_refused(
     assert 'runtime "command" cannot enforce: every spawn is refused' in check.detail
 
 
+@pytest.mark.requirement("doctor:agents:unserved")
+def test_a_program_that_our_tools_do_not_reach_is_warned_of_with_the_way_out(
+    machine: Machine,
+) -> None:
+    machine.speaker("cline", "3.0.65")
+    agent = Agent(runtime="acp", runtime_options={"agent": "cline"})
+
+    told = [each for each in machine.found(agent) if "none of our tools" in each.detail]
+
+    assert [(each.status, each.fix) for each in told] == [(WARN, "subagents mcp install cline")]
+
+
 @pytest.mark.requirement("doctor:agents:llm")
 def test_an_llm_agent_without_its_library_or_key_is_told_what_to_install_and_set(
     machine: Machine, monkeypatch: pytest.MonkeyPatch

@@ -29,9 +29,14 @@ FILES: Final = {
     "qwen": ".qwen/settings.json",
     "opencode": ".config/opencode/opencode.json",
     "openclaw": ".openclaw/openclaw.json",
+    "copilot": ".copilot/mcp-config.json",
+    "kilo": ".config/kilo/kilo.jsonc",
+    "cline": ".cline/data/settings/cline_mcp_settings.json",
+    "pi": ".pi/agent/mcp.json",
 }
 WITH_COMMAND: Final = [name for name in FILES if name != "codex"]
 VARIABLES: Final = (
+    *("COPILOT_HOME", "CLINE_DATA_DIR", "CLINE_MCP_SETTINGS_PATH", "PI_CODING_AGENT_DIR"),
     *("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_CONFIG_HOME"),
     *("OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH", "SUBAGENTS_HOME"),
 )
@@ -43,21 +48,34 @@ with open(pathlib.Path(__file__).with_name("calls"), "a") as calls:
 home, files = pathlib.Path({home!r}), {files!r}
 file, env, scope = home / files[name], {{}}, "user"
 trust = {{"trust": True}} if "--trust" in words else {{}}
-words = [word for word in words if word != "--trust"]
-while words and words[0] in ("--scope", "--env"):
+flags = ("--trust", "--yes")
+words = [word for word in words if word not in flags]
+if name == "pi":
+    scope = "project" if "--local" in words else "user"
+    words = [*[word for word in words[1:] if word != "--local"], words[0]]
+    if "--" in words:
+        words = [*words[: words.index("--")], words[-1], *words[words.index("--") : -1]]
+while words and words[0] in ("--scope", "--env", "--timeout", "--exposure"):
     option, value, *words = words
     if option == "--env":
         env.update([value.split("=", 1)])
+    elif option == "--timeout":
+        trust = {{"type": "local", "tools": ["*"], "timeout": int(value)}}
+    elif option == "--exposure":
+        trust = {{"exposure": value}}
     else:
         scope = value
 if scope == "project":
-    file = pathlib.Path(".mcp.json") if name == "claude" else pathlib.Path(files[name])
+    own = files[name].replace("agent/", "")
+    file = pathlib.Path(".mcp.json" if name == "claude" else own)
 document = json.loads(file.read_text()) if file.exists() else {{}}
 servers = document
 for part in {paths!r}[name]:
     servers = servers.setdefault(part, {{}})
 own, *rest = words
-if verb in ("remove", "unset"):
+if name in ("cline", "copilot", "pi") and rest:
+    rest = rest[1:]
+if verb in ("remove", "unset", "uninstall"):
     if own not in servers:
         sys.exit("No MCP server named " + own)
     del servers[own]
@@ -65,12 +83,16 @@ elif verb in ("add-json", "set"):
     if name == "claude" and own in servers:
         sys.exit("MCP server " + own + " already exists")
     servers[own] = json.loads(rest[0])
-elif name == "opencode":
+elif name in ("opencode", "kilo"):
     while rest[0] != "--":
         env.update([rest[1].split("=", 1)])
         rest = rest[2:]
     known = {{"environment": env}} if env else {{}}
     servers[own] = {{"type": "local", "command": rest[1:], **known}}
+elif name == "cline":
+    servers[own] = {{"transport": {{"type": "stdio", "command": rest[0], "args": rest[1:]}}}}
+elif name == "copilot" and own in servers:
+    sys.exit('Server "' + own + '" already exists')
 else:
     more = {{**({{"env": env}} if env else {{}}), **trust}}
     servers[own] = {{"command": rest[0], "args": rest[1:], **more}}
@@ -84,6 +106,10 @@ PATHS: Final = {
     "qwen": ["mcpServers"],
     "opencode": ["mcp"],
     "openclaw": ["mcp", "servers"],
+    "copilot": ["mcpServers"],
+    "kilo": ["mcp"],
+    "cline": ["mcpServers"],
+    "pi": ["mcpServers"],
 }
 
 
@@ -111,7 +137,7 @@ def entry_in(file: Path) -> Document:
     """What the file says of us, by a parser that is not ours."""
     text = file.read_text()
     document = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
-    for name in ("mcpServers", "mcp_servers", "mcp", "servers", "subagents"):
+    for name in ("mcpServers", "mcp_servers", "mcp", "servers", "subagents", "transport"):
         document = document.get(name, document)
     found: Document = document
     return found
@@ -131,14 +157,15 @@ def calls(home: Path) -> list[list[str]]:
 
 
 @pytest.mark.requirement("mcp-install:recipes")
-@pytest.mark.parametrize("name", agent_programs.NAMES)
+@pytest.mark.parametrize("name", FILES)
 def test_each_program_is_told_in_its_own_way(
     home: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["mcp", "install", name, "--yes"]) == EXIT_OK
 
     found = entry_in(home / FILES[name])
-    words = found["command"] if name == "opencode" else [found["command"], *found["args"]]
+    is_list = name in ("opencode", "kilo")
+    words = found["command"] if is_list else [found["command"], *found["args"]]
     assert words[:2] == ["subagents", "mcp"]
     shown = capsys.readouterr().out
     if name == "codex":
@@ -162,7 +189,7 @@ def test_each_program_is_told_in_its_own_way(
 
 
 @pytest.mark.requirement("mcp-install:idempotent")
-@pytest.mark.parametrize("name", agent_programs.NAMES)
+@pytest.mark.parametrize("name", FILES)
 def test_doing_it_again_changes_nothing_and_undoing_it_leaves_what_was_there(
     home: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -178,7 +205,7 @@ def test_doing_it_again_changes_nothing_and_undoing_it_leaves_what_was_there(
     told = capsys.readouterr()
     assert (told.out, file.read_text(), calls(home)) == ("", once, asked)
     assert "is already registered" in told.err
-    if name == "opencode":
+    if name in ("opencode", "kilo"):
         assert main(["mcp", "uninstall", name, "--yes"]) == EXIT_USAGE
         assert f"delete mcp.subagents from {file}" in capsys.readouterr().err
         return
@@ -193,7 +220,7 @@ def test_doing_it_again_changes_nothing_and_undoing_it_leaves_what_was_there(
 
 
 @pytest.mark.requirement("mcp-install:refuses-what-differs")
-@pytest.mark.parametrize("name", agent_programs.NAMES)
+@pytest.mark.parametrize("name", FILES)
 def test_an_older_entry_of_ours_is_replaced(home: Path, name: str) -> None:
     assert main(["mcp", "install", name, "--yes"]) == EXIT_OK
     file = home / FILES[name]
@@ -237,19 +264,49 @@ def test_a_file_with_comments_is_left_to_its_program_alone(home: Path) -> None:
 def test_a_project_has_servers_of_its_own_for_everybody_in_it(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("claude", "codex", "gemini", "qwen"):
+    for name in ("claude", "codex", "gemini", "qwen", "pi"):
         assert main(["mcp", "install", name, "--project", "--yes"]) == EXIT_OK
-    for name in ("openclaw", "opencode"):
+    for name in ("openclaw", "opencode", "copilot", "kilo", "cline", "goose"):
         assert main(["mcp", "install", name, "--project", "--yes"]) == EXIT_USAGE
 
     project = home / "project"
-    files = [".mcp.json", *(FILES[name] for name in ("codex", "gemini", "qwen"))]
+    files = [".mcp.json", ".pi/mcp.json", *(FILES[name] for name in ("codex", "gemini", "qwen"))]
     assert all("subagents" in (project / each).read_text() for each in files)
     assert stat.S_IMODE((project / ".codex/config.toml").stat().st_mode) == 0o644
     assert not any((home / each).exists() for each in FILES.values())
     said = capsys.readouterr().err
     assert "leave --project out" in said
     assert f"mcp config opencode` prints into {project / 'opencode.json'}" in said
+
+
+@pytest.mark.requirement("mcp-install:no-command")
+def test_goose_is_shown_what_belongs_into_its_file_which_nothing_else_writes(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["mcp", "install", "goose", "--yes"]) == EXIT_USAGE
+    file = home / ".config/goose/config.yaml"
+    assert f"mcp config goose` prints into {file}" in capsys.readouterr().err
+    assert not file.exists()
+
+    assert main(["mcp", "config", "goose"]) == EXIT_OK
+
+    head, name, entry = capsys.readouterr().out.split(maxsplit=2)
+    assert (head, name) == ("extensions:", "subagents:")
+    assert (json.loads(entry)["cmd"], json.loads(entry)["args"]) == ("subagents", ["mcp"])
+
+
+@pytest.mark.requirement("mcp-install:recipes")
+def test_clines_command_which_knows_no_variables_is_given_them_by_env(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUBAGENTS_HOME", str(home / "h"))
+
+    assert main(["mcp", "install", "cline", "--yes"]) == EXIT_OK
+
+    found = entry_in(home / FILES["cline"])
+    assert [found["command"], *found["args"]] == [
+        *("env", f"SUBAGENTS_HOME={home / 'h'}", "subagents", "mcp"),
+    ]
 
 
 @pytest.mark.requirement("mcp-install:refuses-broken")
@@ -343,14 +400,14 @@ def test_a_program_that_is_not_on_path_is_named_whole(
 
 
 @pytest.mark.requirement("mcp-install:command")
-@pytest.mark.parametrize("name", agent_programs.NAMES)
+@pytest.mark.parametrize("name", [name for name in FILES if name != "cline"])
 def test_another_home_is_written_down_for_programs_that_pass_nothing_on(
     home: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SUBAGENTS_HOME", "~/other")
     assert main(["mcp", "install", name, "--yes"]) == EXIT_OK
     entry = entry_in(home / FILES[name])
-    env = entry["environment" if name == "opencode" else "env"]
+    env = entry["environment" if name in ("opencode", "kilo") else "env"]
     assert env == {"SUBAGENTS_HOME": str(home / "other")}
 
 
@@ -361,11 +418,12 @@ def test_the_snippet_is_what_would_be_registered(
     assert main(["mcp", "config"]) == EXIT_OK
     plain = {"mcpServers": {"subagents": {"command": "subagents", "args": ["mcp"]}}}
     assert json.loads(capsys.readouterr().out) == plain
-    for name in agent_programs.NAMES:
+    for name in FILES:
         assert main(["mcp", "config", name]) == EXIT_OK
         snippet = capsys.readouterr().out
         assert main(["mcp", "install", name, "--yes"]) == EXIT_OK
-        assert (home / FILES[name]).read_text().strip() == snippet.strip()
+        parsed = tomllib.loads if name == "codex" else json.loads
+        assert parsed((home / FILES[name]).read_text()) == parsed(snippet)
         capsys.readouterr()
     assert main(["mcp", "config", "emacs"]) == EXIT_NOT_FOUND
     assert "known: claude, codex" in capsys.readouterr().err

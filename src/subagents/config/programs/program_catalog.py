@@ -18,33 +18,12 @@ import msgspec
 from subagents.config.entry_points import entry_points
 from subagents.config.settings import RUNTIME_PLUGINS, Agent
 
-CLAUDE_VARIABLES: Final = (
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "CLAUDE_CODE_USE_BEDROCK",
-    "CLAUDE_CODE_USE_VERTEX",
-)
-CLAUDE_LOGIN: Final = (
-    "$CLAUDE_CONFIG_DIR/.credentials.json",
-    "~/.claude/.credentials.json",
-    "$CLAUDE_CONFIG_DIR/.claude.json:oauthAccount",
-    "~/.claude.json:oauthAccount",
-    "$CLAUDE_CONFIG_DIR/.claude.json:primaryApiKey",
-    "~/.claude.json:primaryApiKey",
-)
 CLAUDE_SESSION_PLACES: Final = (
     *("projects", "session-env", "sessions", "shell-snapshots", "file-history", "tasks", "todos"),
     *("backups", "cache", "debug", "plans", "statsig", "telemetry", "usage-data", "paste-cache"),
 )
 """What it keeps of its sessions, in its configuration directory. Its settings, hooks and plugins
 are read-only in a sandbox: the user's next session would run what a worker wrote there."""
-CODEX_LOGIN: Final = (
-    "$CODEX_HOME/auth.json",
-    "~/.codex/auth.json",
-    "$CODEX_HOME/config.toml:model_provider",
-    "~/.codex/config.toml:model_provider",
-)
 LLM_DISTRIBUTION: Final = "pydantic-ai-slim"
 NOT_ABOUT_TOOLS: Final = ("env", "pass_env", "handshake_seconds", "mcp_servers")
 """Options that do not change what a worker may do with its tools."""
@@ -81,97 +60,11 @@ class Program:
         return {"agent": self.name} if self.runtime == "acp" else {}
 
 
-CLAUDE: Final = Program(
-    name="claude",
-    runtime="claude-code",
-    title="Claude Code",
-    package="npm i -g @anthropic-ai/claude-code, or pip install claude-agent-sdk",
-    variables=CLAUDE_VARIABLES,
-    login_files=CLAUDE_LOGIN,
-    login="claude, then /login (or set ANTHROPIC_API_KEY)",
+PROGRAMS: Final = msgspec.json.decode(
+    Path(__file__).with_name("programs.json").read_bytes(), type=tuple[Program, ...]
 )
-PROGRAMS: Final = (
-    CLAUDE,
-    Program(
-        name="codex",
-        runtime="codex",
-        title="Codex",
-        package="npm i -g @openai/codex",
-        variables=("CODEX_API_KEY", "OPENAI_API_KEY"),
-        login_files=CODEX_LOGIN,
-        login="codex login",
-    ),
-    Program(
-        name="gemini",
-        runtime="acp",
-        title="Gemini CLI",
-        package="npm i -g @google/gemini-cli",
-        variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"),
-        login_files=("~/.gemini/oauth_creds.json",),
-        login="gemini, and choose a way to log in (or set GEMINI_API_KEY)",
-    ),
-    Program(
-        name="opencode",
-        runtime="acp",
-        title="OpenCode",
-        package="npm i -g opencode-ai",
-        variables=("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"),
-        login_files=(
-            "$XDG_DATA_HOME/opencode/auth.json",
-            "~/.local/share/opencode/auth.json",
-            "$XDG_CONFIG_HOME/opencode/opencode.json:provider",
-            "~/.config/opencode/opencode.json:provider",
-        ),
-        login="opencode auth login",
-    ),
-    Program(
-        name="goose",
-        runtime="acp",
-        title="goose",
-        package="npm i -g @aaif/goose, or see its site",
-        variables=("GOOSE_PROVIDER",),
-        login_files=(
-            "$XDG_CONFIG_HOME/goose/config.yaml:GOOSE_PROVIDER",
-            "~/.config/goose/config.yaml:GOOSE_PROVIDER",
-        ),
-        login="goose configure",
-    ),
-    Program(
-        name="qwen",
-        runtime="acp",
-        title="Qwen Code",
-        package="npm i -g @qwen-code/qwen-code",
-        variables=("OPENAI_API_KEY", "DASHSCOPE_API_KEY"),
-        login_files=("~/.qwen/oauth_creds.json",),
-        login="qwen, then /auth (or set OPENAI_API_KEY)",
-    ),
-    Program(
-        name="claude-agent-acp",
-        runtime="acp",
-        title="Claude Code over ACP",
-        package="npm i -g @agentclientprotocol/claude-agent-acp",
-        variables=CLAUDE_VARIABLES,
-        login_files=CLAUDE_LOGIN,
-        login="claude, then /login (or set ANTHROPIC_API_KEY)",
-    ),
-    Program(
-        name="codex-acp",
-        runtime="acp",
-        title="Codex over ACP",
-        package="npm i -g @agentclientprotocol/codex-acp",
-        variables=("CODEX_API_KEY", "OPENAI_API_KEY"),
-        login_files=CODEX_LOGIN,
-        login="codex login",
-    ),
-    Program(
-        name="openclaw",
-        runtime="acp",
-        title="OpenClaw",
-        package="npm i -g openclaw",
-        login_files=("~/.openclaw/openclaw.json",),
-        login="openclaw onboard; and its gateway must run",
-    ),
-)
+"""The first that is found is offered first."""
+CLAUDE: Final = PROGRAMS[0]
 
 LLM_MODULE: Final = "pydantic_ai"
 

@@ -43,6 +43,7 @@ from subagents.ports import (
     abilities_of,
     access_of,
     check_servers,
+    unserved,
 )
 from subagents.text import whole_ms
 
@@ -63,7 +64,7 @@ class Grant(NamedTuple):
     tools: tuple[str, ...] | None
     deny: tuple[str, ...]
     unproven: tuple[str, ...]
-    """Warnings: what of it was never tried."""
+    """Warnings: what of it was never tried, or does not reach it."""
 
     def resolved(
         self, spec: RunSpec, settings: Settings, *, cwd: str, fleet: tuple[str, ...]
@@ -205,6 +206,8 @@ class Grants:
         if tools is not None or deny:
             runtime.check_scope(agent.options, tools, deny)
             unproven = await self._unproven(agent_id, agent)
+        if told := unserved(runtime, agent.options):
+            unproven = (*unproven, "; ".join(told))
         admission.check_usable(spec, runtime.name, abilities)
         return Grant(
             agent_id, agent, runtime, abilities, bound.access, question, tools, deny, unproven

@@ -22,6 +22,7 @@ from subagents.errors import ConfigError, Forbidden, UsageError
 from subagents.extensions.acp import acp_agents, acp_places, acp_session, acp_stream, acp_turn
 from subagents.extensions.acp.acp_agents import (
     UNKNOWN_AGENT,
+    UNSERVED,
     AcpOptions,
     ScopeMeans,
     SecondPrompt,
@@ -108,6 +109,14 @@ class AcpDialect:
             why = "its program brings those of its user's own configuration, too"
             hint = "remove it, or use claude-agent-acp, gemini, qwen, or another runtime"
             raise servers_unkept(f"ACP agent {options.get('agent', 'of no known kind')}", why, hint)
+
+    def unserved(self, options: Mapping[str, object]) -> tuple[str, str] | None:
+        """See ``unserved`` of the ports."""
+        agent = options.get("agent")
+        if agent not in UNSERVED:
+            return None
+        why = f"{agent} starts no MCP servers of a session: its worker has none of our tools"
+        return f"{why} but by its user's own list", f"subagents mcp install {UNSERVED[agent]}"
 
     def check_scope(
         self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]

@@ -22,6 +22,7 @@ is in no row or does better by now.
 """
 
 import difflib
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Final, Literal
@@ -30,6 +31,7 @@ import msgspec
 
 from subagents.domain.run.values import Value, replace
 from subagents.errors import ConfigError
+from subagents.extensions.acp.acp_stream import RESUMED
 from subagents.runtimes.runtime_options import ConversationOptions, parsed
 
 
@@ -70,6 +72,10 @@ class ScopeMeans(StrEnum):
     """``--admin-policy`` with a file of the attempt: the tools are not there."""
     QWEN = "qwen"
     """``--exclude-tools``, ``--core-tools``: the tools are not there."""
+    COPILOT = "copilot"
+    """``--excluded-tools``, ``--available-tools``: the tools are not there."""
+    KILO = "kilo"
+    """``permission`` in ``KILO_CONFIG_CONTENT``: the tools are not there."""
     ASKS = "asks"
     """The mode ``asking_mode``, in which it asks before every tool, and is refused."""
     NONE = "none"
@@ -220,6 +226,51 @@ AGENTS: Final[Mapping[str, AgentFacts]] = {
         model_argument="--model",
         scope=ScopeMeans.QWEN,
     ),
+    "copilot": AgentFacts(
+        command=("copilot",),
+        arguments=("--acp", "--no-auto-update"),
+        package="npm @github/copilot",
+        passes=("COPILOT_*", "GH_HOST", "GH_TOKEN", "GITHUB_TOKEN"),
+        second_prompt=SecondPrompt.CANCELS,
+        resumes=True,
+        tokens=TokenSource.TURN,
+        model_argument="--model",
+        scope=ScopeMeans.COPILOT,
+        failure_text=r"\AError: (?P<error>.+)",
+    ),
+    "kilo": AgentFacts(
+        command=("kilo",),
+        arguments=("acp",),
+        package="npm @kilocode/cli",
+        # Without the second it tries again for ever, and says nothing.
+        env={"KILO_DISABLE_AUTOUPDATE": "1", "KILO_SESSION_RETRY_LIMIT": "3"},
+        passes=("KILO_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "OPENROUTER_*"),
+        second_prompt=SecondPrompt.STEERS,
+        resumes=True,
+        cost=True,
+        scope=ScopeMeans.KILO,
+    ),
+    "cline": AgentFacts(
+        command=("cline",),
+        # It asks before each tool, and the agents that it starts do not: those are refused.
+        arguments=("--acp", "--auto-approve", "false"),
+        package="npm cline",
+        env={"CLINE_NO_AUTO_UPDATE": "1"},
+        passes=("CLINE_*",),
+        asking_mode="act",
+        second_prompt=SecondPrompt.QUEUES,
+        resumes=True,
+        scope=ScopeMeans.ASKS,
+    ),
+    "pi-acp": AgentFacts(
+        command=("pi-acp",),
+        package="npm pi-acp (and @earendil-works/pi-coding-agent)",
+        env={"PI_SKIP_VERSION_CHECK": "1"},
+        passes=("PI_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "OPENROUTER_*"),
+        second_prompt=SecondPrompt.QUEUES,
+        resumes=True,
+        failure_text=rf"\A(?P<error>){re.escape(RESUMED)}\Z",
+    ),
 }
 
 _SERVER_MEANS: Final[Mapping[object, ServerMeans]] = {
@@ -228,6 +279,12 @@ _SERVER_MEANS: Final[Mapping[object, ServerMeans]] = {
     "qwen": ServerMeans.NAMES,
 }
 """Not in the rows above: those are part of a turn's checkpoint."""
+
+
+SERVERS_ARGUMENT: Final[Mapping[object, str]] = {"copilot": "--additional-mcp-config"}
+"""Agents that take servers over HTTP alone with a session, and these with this argument."""
+UNSERVED: Final[Mapping[object, str]] = {"pi-acp": "pi", "cline": "cline", "openclaw": "openclaw"}
+"""Agents that start no servers of a session, and their programs for ``mcp install``."""
 
 
 def server_means(options: Mapping[str, object]) -> ServerMeans:

@@ -72,7 +72,8 @@ def reported(stream: AcpStream, facts: AgentFacts) -> AcpFailure | None:
     text = stream.last_words
     found = None if facts.failure_text is None else re.search(facts.failure_text, text, re.DOTALL)
     if found is not None:
-        return _of_text(found["error"], None, None)
+        unknown = "its model gave no answer, and the agent does not say why"
+        return _of_text(found["error"] or unknown, None, None)
     if stream.is_broken:
         # Warnings of the same turn stand before it, each with a blank line behind.
         last = text.rpartition("\n\n")[2]

@@ -59,6 +59,43 @@ PLACES: Final[Mapping[str, AgentPlaces]] = {
         ),
         stays_near=True,
     ),
+    "copilot": AgentPlaces(
+        writable=("~/.copilot",),
+        guarded=(
+            *("~/.copilot/settings.json", "~/.copilot/mcp-config.json"),
+            *("~/.copilot/lsp-config.json", "~/.copilot/permissions-config.json"),
+            *("~/.copilot/copilot-instructions.md", "~/.copilot/instructions/"),
+            *(f"~/.copilot/{name}/" for name in ("agents", "hooks", "skills")),
+            "~/.copilot/installed-plugins/",
+        ),
+    ),
+    "kilo": AgentPlaces(
+        writable=(
+            *("~/.local/share/kilo", "~/.local/state/kilo", "~/.local/state/kilo-sandbox-policy"),
+            *("~/.cache/kilo", "~/.config/kilo"),
+        ),
+        guarded=(
+            *(f"~/.config/kilo/{name}" for name in ("kilo.json", "kilo.jsonc", "config.json")),
+            *(f"~/.config/kilo/{name}" for name in ("opencode.json", "AGENTS.md")),
+            *(f"~/.config/kilo/{name}/" for name in ("plugin", "plugins", "agent", "agents")),
+            *(f"~/.config/kilo/{name}/" for name in ("command", "commands", "tool", "skill")),
+        ),
+    ),
+    "cline": AgentPlaces(
+        writable=("~/.cline",),
+        guarded=(
+            "~/.cline/data/settings/cline_mcp_settings.json",
+            *(f"~/.cline/{name}/" for name in ("hooks", "rules", "plugins", "skills")),
+        ),
+    ),
+    "pi-acp": AgentPlaces(
+        writable=("~/.pi",),
+        guarded=(
+            *(f"~/.pi/agent/{name}" for name in ("settings.json", "models.json", "mcp.json")),
+            *("~/.pi/agent/AGENTS.md", "~/.pi/agent/SYSTEM.md"),
+            *(f"~/.pi/agent/{name}/" for name in ("extensions", "skills", "prompts")),
+        ),
+    ),
     "openclaw": AgentPlaces(writable=("~/.openclaw",), guarded=("~/.openclaw/openclaw.json",)),
     "qwen": AgentPlaces(
         writable=("~/.qwen",),

@@ -12,6 +12,7 @@ import msgspec
 
 from subagents.domain.rules.tool_kinds import WRITING, ToolScope, kind_of, kinds_of
 from subagents.extensions.acp.acp_agents import (
+    SERVERS_ARGUMENT,
     AgentFacts,
     ScopeMeans,
     ServerMeans,
@@ -21,7 +22,7 @@ from subagents.extensions.conversation.dialect import SERVER, Opening
 
 POLICY: Final = "gemini-policy.toml"
 
-TOOLS: Final[Mapping[ScopeMeans, Mapping[str, tuple[str, ...]]]] = {
+TOOLS: Final[dict[ScopeMeans, Mapping[str, tuple[str, ...]]]] = {
     ScopeMeans.CLAUDE: {
         "shell": ("Bash", "BashOutput", "KillShell", "KillBash", "Monitor"),
         "read": ("Read", "NotebookRead"),
@@ -68,8 +69,22 @@ TOOLS: Final[Mapping[ScopeMeans, Mapping[str, tuple[str, ...]]]] = {
         "web": ("web_fetch", "web_search"),
         "agents": ("agent", "task"),
     },
+    ScopeMeans.COPILOT: {
+        "shell": ("bash", "read_bash", "write_bash", "stop_bash", "list_bash"),
+        "read": ("view",),
+        "write": ("create",),
+        "edit": ("edit", "apply_patch", "str_replace_editor"),
+        "search": ("grep", "glob", "rg", "semantic_code_search"),
+        "web": ("web_fetch", "web_search"),
+        "agents": ("task", "read_agent", "list_agents", "write_agent"),
+    },
 }
 """The names of each program's tools, by kind (``tool_kinds``)."""
+TOOLS[ScopeMeans.KILO] = TOOLS[ScopeMeans.OPENCODE]
+_CONFIG: Final = {
+    ScopeMeans.OPENCODE: "OPENCODE_CONFIG_CONTENT",
+    ScopeMeans.KILO: "KILO_CONFIG_CONTENT",
+}
 
 _ASKED_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "execute": ("shell",),
@@ -96,7 +111,7 @@ class Switches(NamedTuple):
 def unenforceable(facts: AgentFacts, scope: ToolScope) -> tuple[str, ...]:
     """The tools that nothing keeps this agent from using; empty = the scope holds.
 
-    opencode knows one permission for editing and writing: who may do one may do the other.
+    opencode and Kilo know one permission for editing and writing: who may do one may do the other.
     A tool that is named like none of the program's is refused in an allow list (it would allow
     nothing) and taken in a deny list (there is nothing to deny, or it is one of an MCP server,
     which is denied by its name).
@@ -105,7 +120,7 @@ def unenforceable(facts: AgentFacts, scope: ToolScope) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*(scope.tools or ()), *scope.deny)))
     # A rule within a tool, Bash(git:*), is nothing that these programs know.
     found = [tool for tool in (*(scope.tools or ()), *scope.deny) if "(" in tool]
-    if facts.scope is ScopeMeans.OPENCODE and scope.tools is not None:
+    if facts.scope in _CONFIG and scope.tools is not None:
         half = kinds_of(scope.tools) & WRITING
         found += sorted(WRITING - half) if len(half) == 1 else []
     return tuple(dict.fromkeys(found))
@@ -124,7 +139,13 @@ def names_of(scope: ScopeMeans, tools: Iterable[str]) -> tuple[str, ...]:
 
 
 def server_switches(opening: Opening) -> Switches:
-    """What to start the program with so that it has no other MCP servers, if it must not."""
+    """What to start the program with for its MCP servers, and to have no others, if it must not."""
+    if argument := SERVERS_ARGUMENT.get(opening.options.get("agent")):
+        servers = {
+            name: {"type": "local", "command": program, "args": args, "tools": ["*"]}
+            for name, (program, *args) in opening.servers.items()
+        }
+        return Switches(argv=(argument, msgspec.json.encode({"mcpServers": servers}).decode()))
     match server_means(opening.options) if opening.are_servers_named else None:
         case ServerMeans.CLAUDE:
             alone = {"settingSources": [], "strictMcpConfig": True}
@@ -155,14 +176,17 @@ def switches(
     match facts.scope:
         case ScopeMeans.CLAUDE:
             return _claude(allowed, (*denied, *_served(scope.deny, "mcp__{server}__{tool}")))
-        case ScopeMeans.OPENCODE:
+        case ScopeMeans.OPENCODE | ScopeMeans.KILO:
             away = ("external_directory",) if is_near else ()
-            return _opencode(allowed, (*denied, *away, *_served(scope.deny, "{server}_{tool}")))
+            denied = (*denied, *away, *_served(scope.deny, "{server}_{tool}"))
+            return _opencode(_CONFIG[facts.scope], allowed, denied)
         case ScopeMeans.GEMINI:
             denied = (*denied, *_served(scope.deny, "mcp_{server}_{tool}"))
             return _gemini(allowed, denied, directory=directory)
         case ScopeMeans.QWEN:
             return _qwen(allowed, (*denied, *_served(scope.deny, "mcp__{server}__{tool}")))
+        case ScopeMeans.COPILOT:
+            return _copilot(allowed, (*denied, *_served(scope.deny, "{server}-{tool}")))
         case _:
             return Switches()
 
@@ -204,7 +228,13 @@ def _claude(allowed: tuple[str, ...] | None, denied: tuple[str, ...]) -> Switche
     return Switches(session_meta={"claudeCode": {"options": options}})
 
 
-def _opencode(allowed: tuple[str, ...] | None, denied: tuple[str, ...]) -> Switches:
+def _copilot(allowed: tuple[str, ...] | None, denied: tuple[str, ...]) -> Switches:
+    """The name of a server stands for all of its tools."""
+    argv = [] if allowed is None else [f"--available-tools={','.join((*allowed, SERVER))}"]
+    return Switches(argv=(*argv, *([f"--excluded-tools={','.join(denied)}"] if denied else ())))
+
+
+def _opencode(variable: str, allowed: tuple[str, ...] | None, denied: tuple[str, ...]) -> Switches:
     rules: dict[str, str] = {}
     if allowed is not None:
         # What the user's own configuration allows by name would win over the star.
@@ -212,7 +242,7 @@ def _opencode(allowed: tuple[str, ...] | None, denied: tuple[str, ...]) -> Switc
         rules |= dict.fromkeys(allowed, "allow") | {f"{SERVER}_*": "allow"}
     rules |= dict.fromkeys(denied, "deny")
     content = msgspec.json.encode({"permission": rules}).decode()
-    return Switches(env={"OPENCODE_CONFIG_CONTENT": content})
+    return Switches(env={variable: content})
 
 
 def _gemini(

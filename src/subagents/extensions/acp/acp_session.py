@@ -9,7 +9,12 @@ from typing import Final, NamedTuple
 
 from subagents.domain.rules.tool_kinds import ToolScope
 from subagents.domain.run.values import Value
-from subagents.extensions.acp.acp_agents import AcpOptions, AgentFacts, ScopeMeans
+from subagents.extensions.acp.acp_agents import (
+    SERVERS_ARGUMENT,
+    AcpOptions,
+    AgentFacts,
+    ScopeMeans,
+)
 from subagents.extensions.acp.acp_scope import server_switches, switches
 from subagents.extensions.conversation import jsonrpc
 from subagents.extensions.conversation.dialect import InputLine, Opening
@@ -242,6 +247,8 @@ def _missing(what: str, value: str, offer: _Offer) -> str:
 
 def _servers(opening: Opening) -> list[dict[str, object]]:
     """Ours finds the worker's token by itself, as do the others: nothing secret stands here."""
+    if opening.options.get("agent") in SERVERS_ARGUMENT:
+        return []
     return [
         {"name": name, "command": program, "args": args, "env": []}
         for name, (program, *args) in opening.servers.items()

@@ -24,6 +24,7 @@ from subagents.domain.run.worker_output import (
     LineType,
     OutputItem,
 )
+from subagents.extensions.conversation.dialect import SERVER
 from subagents.extensions.conversation.json_fields import count_at, text_at, value_at
 from subagents.runtimes.output.counts import as_count
 from subagents.runtimes.output.output_items import ALIVE, shown, system_item, tool_item
@@ -52,6 +53,15 @@ _QUIET: Final = frozenset(
 _ENDED: Final = frozenset({"completed", "failed", "cancelled"})
 _WORD: Final = re.compile(r"[A-Za-z_][\w.-]{0,119}\Z")
 _GEMINI_ID: Final = re.compile(r"([A-Za-z_][\w.-]*?)(?:__fc_|__call_|-\d{9,})")
+RESUMED: Final = "Retry finished, resuming."
+"""What pi-acp says when the provider answers again, and when it gives up."""
+_NOTICES: Final = re.compile(
+    r"Info: (Disabled tools: |Unknown tool name in the tool |.* Retrying\.\.\.\Z)"
+    rf"|Retrying \(attempt \d+/\d+, |{re.escape(RESUMED)}\Z"
+)
+"""What Copilot and pi-acp say of scopes and of the provider, as if it were words of their model."""
+_TITLED: Final = re.compile(rf"(apply_patch|{SERVER}__\w+)(?:: |\Z)")
+"""Cline's titles of tools that it gives no kind but ``other``; names it gives to none."""
 _THOUGHT: Final = "thought"
 _MESSAGE: Final = "message"
 
@@ -234,15 +244,18 @@ def _chunk(stream: AcpStream, update: Mapping[str, object], speaking: str) -> St
 
 
 def _is_notice(update: Mapping[str, object]) -> bool:
-    """What Claude Code itself says, to a client that it takes to know no notices."""
+    """What a program says itself, to a client that it takes to know no notices."""
     meta = value_at(value_at(update, "_meta"), "claudeCode")
-    return value_at(meta, "kind") == "informational"
+    is_told = _NOTICES.match(block_text(value_at(update, "content"))) is not None
+    return value_at(meta, "kind") == "informational" or is_told
 
 
 def _notice(stream: AcpStream, text: str) -> StreamStep:
     """Words of the program and not of its model: they end no message and are no result."""
     if not text.strip():
         return StreamStep(stream=stream, output=(ALIVE,))
+    if text == RESUMED:  # the last word of a turn that failed
+        stream = replace(stream, message="", before=text)
     return StreamStep(stream=stream, output=(system_item(text),))
 
 
@@ -415,8 +428,11 @@ def _name(update: Mapping[str, object], *, is_first: bool) -> str:
     name = next((each for each in places if isinstance(each, str) and each.strip()), "")
     if not name and (match := _GEMINI_ID.match(text_at(update, "toolCallId"))):
         name = match[1]
-    if not name and is_first and _WORD.match(text_at(update, "title")):
-        name = text_at(update, "title")
+    title = text_at(update, "title")
+    if not name and is_first and _WORD.match(title):
+        name = title
+    if not name and text_at(update, "kind") == "other" and (match := _TITLED.match(title)):
+        name = match[1]
     return name[:NAME_CHARS_MAX]
 
 

@@ -350,7 +350,7 @@ def _is_ours(call: AcpCall, asked: Mapping[str, object]) -> bool:
     meta = value_at(asked, "_meta")
     server = value_at(value_at(value_at(meta, "claudeCode"), "mcpServer"), "name")
     goose = value_at(value_at(value_at(meta, "goose"), "toolCall"), "extensionName")
-    places = (f"mcp__{SERVER}__", f"mcp_{SERVER}_", f"mcp.{SERVER}.", f"{SERVER}_")
+    places = (f"mcp__{SERVER}__", f"mcp_{SERVER}_", f"mcp.{SERVER}.", f"{SERVER}_", f"{SERVER}-")
     return SERVER in {server, goose} or call.name.startswith(places)
 
 

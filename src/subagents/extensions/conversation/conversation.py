@@ -54,6 +54,7 @@ from subagents.ports import (
     StartedInfo,
     UsualProvider,
     Varied,
+    unserved,
 )
 from subagents.runtimes.process import sandbox
 from subagents.runtimes.process.discard import discard_all
@@ -160,6 +161,10 @@ class ConversationRuntime(Generic[S]):
         if not isinstance(dialect, Serves):
             raise servers_unkept(self.name, "it does not know how to start its program with them")
         dialect.check_servers(options)
+
+    def unserved(self, options: Mapping[str, object]) -> tuple[str, str] | None:
+        """See ``unserved`` of the ports."""
+        return unserved(self._dialect, options)
 
     def check_scope(
         self, options: Mapping[str, object], tools: tuple[str, ...] | None, deny: tuple[str, ...]

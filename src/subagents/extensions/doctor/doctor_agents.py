@@ -37,7 +37,7 @@ from subagents.extensions.conversation.versions_seen import (
 )
 from subagents.extensions.doctor.codex_servers import COMMAND, codex_servers
 from subagents.installation import extra_command
-from subagents.ports import Runtime, abilities_of, check_servers
+from subagents.ports import Runtime, abilities_of, check_servers, unserved
 
 GREETING_S: Final = 30.0
 AT_ONCE: Final = 4
@@ -118,6 +118,8 @@ def _checks(
     problems += _proven(agent_id, probe)
     if not any(check.status == FAIL for check in problems):
         problems += _greeted(agent_id, agent, runtimes[str(agent.runtime)], where)
+        if told := unserved(runtimes[str(agent.runtime)], agent.options):
+            problems.append(Check(agent_id, WARN, *told))
     facts = [str(agent.runtime)]
     if found is not None and found.place is not None:
         facts += [found.place, version or ""]

@@ -19,7 +19,8 @@ CODEX_TIMEOUT_S: Final = 600
 """Codex gives up a call after five minutes by itself; the longest wait takes ten."""
 CODEX_START_S: Final = 60
 """Our server is there at once, and Codex counts the start of Python, too, on a busy machine."""
-OPENCLAW_TIMEOUT_MS: Final = 600_000
+CALL_TIMEOUT_MS: Final = 600_000
+"""OpenClaw's and Copilot's limit of a call."""
 PASSED_ON: Final = (
     "SUBAGENTS_HOME",
     "SUBAGENTS_RUN_ID",
@@ -66,11 +67,20 @@ class AgentProgram:
                 return [*words, *trust, *self._scope(), SERVER, *_words(entry)]
             case "openclaw":
                 return ["openclaw", "mcp", "set", SERVER, json.dumps(entry)]
-            case "opencode" if self.project is None:
-                words = ["opencode", "mcp", "add", SERVER, *_env_options(entry.get("environment"))]
+            case "opencode" | "kilo" if self.project is None:
+                words = [self.name, "mcp", "add", SERVER, *_env_options(entry.get("environment"))]
                 return [*words, "--", *_words(entry)]
+            case "copilot" if self.project is None:
+                words = ["copilot", "mcp", "add", "--timeout", str(CALL_TIMEOUT_MS)]
+                return [*words, *_env_options(entry.get("env")), SERVER, "--", *_words(entry)]
+            case "cline":
+                return ["cline", "mcp", "install", "--yes", SERVER, "--", *_words(entry)]
+            case "pi":
+                words = ["pi", "mcp", "add", SERVER, *self._scope(), "--exposure", "direct"]
+                return [*words, *_env_options(entry.get("env")), "--", *_words(entry)]
+        more = "" if self.project is None else " for a project"
         raise UsageError(
-            f"{self.title} has no command that registers servers for a project",
+            f"{self.title} has no command that registers servers{more}",
             hint=f"put what `subagents mcp config {self.name}` prints into {self.file}",
         )
 
@@ -85,6 +95,10 @@ class AgentProgram:
                 return [self.name, "mcp", "remove", *self._scope(), SERVER]
             case "openclaw":
                 return ["openclaw", "mcp", "unset", SERVER]
+            case "copilot" | "pi":
+                return [self.name, "mcp", "remove", SERVER, *self._scope()]
+            case "cline":
+                return ["cline", "mcp", "uninstall", SERVER]
         raise UsageError(
             f"{self.title} has no command that takes servers away",
             hint=f"delete {'.'.join(self.path)} from {self.file}",
@@ -104,6 +118,8 @@ class AgentProgram:
         return found if isinstance(found, dict) else None
 
     def _scope(self) -> list[str]:
+        if self.name in {"copilot", "pi"}:
+            return [] if self.project is None else ["--local"]
         return ["--scope", "user" if self.project is None else "project"]
 
 
@@ -118,7 +134,10 @@ def _env_options(env: object) -> list[str]:
     return [word for name, value in pairs for word in ("--env", f"{name}={value}")]
 
 
-NAMES: Final = ("claude", "codex", "gemini", "qwen", "opencode", "openclaw")
+NAMES: Final = (
+    *("claude", "codex", "gemini", "qwen", "opencode", "openclaw"),
+    *("copilot", "kilo", "cline", "pi", "goose"),
+)
 
 
 def agent_program(name: str, environ: Mapping[str, str], *, project: Path | None) -> AgentProgram:
@@ -134,6 +153,7 @@ def agent_program(name: str, environ: Mapping[str, str], *, project: Path | None
         UsageError: It has no files of projects.
     """
     home = Path(environ.get("HOME") or Path.home())
+    config = Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
     match name:
         case "claude":
             folder = Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude")
@@ -177,26 +197,65 @@ def agent_program(name: str, environ: Mapping[str, str], *, project: Path | None
                 file=(project or home) / ".qwen" / "settings.json",
             )
         case "opencode":
-            base = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "opencode"
             return AgentProgram(
                 name=name,
                 project=project,
                 title="opencode",
                 path=("mcp", SERVER),
-                file=_opencode_file(base if project is None else project),
+                file=_opencode_file(project or config / "opencode", name),
+            )
+        case "kilo":
+            return AgentProgram(
+                name=name,
+                project=project,
+                title="Kilo",
+                path=("mcp", SERVER),
+                file=_opencode_file(project or config / "kilo", name),
+            )
+        case "copilot":
+            folder = Path(environ.get("COPILOT_HOME") or home / ".copilot")
+            return AgentProgram(
+                name=name,
+                project=project,
+                title="GitHub Copilot CLI",
+                path=("mcpServers", SERVER),
+                file=folder / "mcp-config.json" if project is None else project / ".mcp.json",
+                then="Copilot asks before each call; not so: copilot --allow-tool=subagents",
+            )
+        case "pi":
+            folder = Path(environ.get("PI_CODING_AGENT_DIR") or home / ".pi" / "agent")
+            return AgentProgram(
+                name=name,
+                project=project,
+                title="pi",
+                path=("mcpServers", SERVER),
+                file=(folder if project is None else project / ".pi") / "mcp.json",
+                then="" if project is None else "pi reads it once it trusts the project.",
+            )
+        case "cline":
+            _refuse_project(project, "Cline")
+            folder = Path(environ.get("CLINE_DATA_DIR") or home / ".cline" / "data") / "settings"
+            given = environ.get("CLINE_MCP_SETTINGS_PATH")
+            return AgentProgram(
+                name=name,
+                title="Cline",
+                path=("mcpServers", SERVER, "transport"),
+                file=Path(given) if given else folder / "cline_mcp_settings.json",
+            )
+        case "goose":
+            _refuse_project(project, "goose")
+            return AgentProgram(
+                name=name,
+                title="goose",
+                path=("extensions", SERVER),
+                file=config / "goose" / "config.yaml",
             )
         case "openclaw":
-            if project is not None:
-                raise UsageError(
-                    "OpenClaw has one configuration, and none of projects",
-                    hint="leave --project out",
-                    details={"field": "--project"},
-                )
+            _refuse_project(project, "OpenClaw")
             folder = Path(environ.get("OPENCLAW_STATE_DIR") or home / ".openclaw")
             given = environ.get("OPENCLAW_CONFIG_PATH")
             return AgentProgram(
                 name=name,
-                project=project,
                 title="OpenClaw",
                 path=("mcp", "servers", SERVER),
                 file=Path(given) if given else folder / "openclaw.json",
@@ -210,10 +269,21 @@ def agent_program(name: str, environ: Mapping[str, str], *, project: Path | None
             )
 
 
-def _opencode_file(folder: Path) -> Path:
+def _refuse_project(project: Path | None, title: str) -> None:
+    if project is not None:
+        raise UsageError(
+            f"{title} has one configuration, and none of projects",
+            hint="leave --project out",
+            details={"field": "--project"},
+        )
+
+
+def _opencode_file(folder: Path, name: str) -> Path:
     """The one that is there; it may have comments."""
-    with_comments = folder / "opencode.jsonc"
-    return with_comments if with_comments.exists() else folder / "opencode.json"
+    with_comments, plain = folder / f"{name}.jsonc", folder / f"{name}.json"
+    # Kilo makes the first of them by itself.
+    is_first = name == "kilo" and not plain.exists()
+    return with_comments if with_comments.exists() or is_first else plain
 
 
 def entry_of(name: str | None, environ: Mapping[str, str], *, ceiling: str | None = None) -> Entry:
@@ -245,7 +315,7 @@ def entry_of(name: str | None, environ: Mapping[str, str], *, ceiling: str | Non
         case "gemini" | "qwen":
             # Without it each call is asked for, and where nobody can be asked there are no tools.
             start = {"command": command, "args": arguments, "trust": True}
-        case "opencode":
+        case "opencode" | "kilo":
             words = [command, *arguments]
             start = {"type": "local", "command": words}
             return {**start, **({"environment": env} if env else {})}
@@ -255,8 +325,21 @@ def entry_of(name: str | None, environ: Mapping[str, str], *, ceiling: str | Non
             start = {
                 "command": command,
                 "args": arguments,
-                "requestTimeoutMs": OPENCLAW_TIMEOUT_MS,
+                "requestTimeoutMs": CALL_TIMEOUT_MS,
             }
+        case "copilot":
+            start = {"type": "local", "command": command, "args": arguments, "tools": ["*"]}
+            start["timeout"] = CALL_TIMEOUT_MS
+        case "cline":
+            # Its command knows no variables.
+            words = [*(["env"] if env else []), *(f"{n}={v}" for n, v in env.items()), command]
+            return {"type": "stdio", "command": words[0], "args": [*words[1:], *arguments]}
+        case "pi":
+            # Else its model must search for our tools.
+            start = {"command": command, "args": arguments, "exposure": "direct"}
+        case "goose":
+            start = {"type": "stdio", "name": SERVER, "enabled": True, "cmd": command}
+            return {**start, "args": arguments, "envs": env, "timeout": CALL_TIMEOUT_MS // 1000}
         case _:
             start = {"command": command, "args": arguments}
     return {**start, **({"env": env} if env else {})}

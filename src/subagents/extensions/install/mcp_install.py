@@ -176,6 +176,9 @@ def _snippet(program: AgentProgram, entry: Entry) -> str:
     """The entry as it stands in an otherwise empty file."""
     if program.name == "codex":
         return codex.with_entry("", program.path, entry)
+    if program.name == "goose":  # JSON within YAML is YAML
+        table, name = program.path
+        return f"{table}:\n  {name}: {json_module.dumps(entry)}\n"
     document = entry
     for name in reversed(program.path):
         document = {name: document}
@@ -245,8 +248,8 @@ class _Step:
         if found is not None and found == {**found, **self._entry}:
             return []
         add = self._program.add_command(self._entry)
-        # Claude Code refuses to replace an entry; the others do so by themselves.
-        is_in_the_way = found is not None and self._program.name == "claude"
+        # These refuse to replace an entry; the others do so by themselves.
+        is_in_the_way = found is not None and self._program.name in {"claude", "copilot"}
         return [self._program.remove_command(), add] if is_in_the_way else [add]
 
     def _change_file(self) -> int:
