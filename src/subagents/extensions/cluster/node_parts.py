@@ -23,6 +23,7 @@ from subagents.extensions.cluster.engine.cluster_sharing import ClusterSharing
 from subagents.extensions.cluster.node_deadline import margin_s
 from subagents.extensions.cluster.node_keeper import NodeKeeper
 from subagents.extensions.cluster.node_ports import FreeSlots, Offers, Places, Taking
+from subagents.extensions.cluster.places import asked_nodes
 from subagents.extensions.cluster.places.polled_places import PolledPlaces, PolledTaking
 from subagents.extensions.cluster.postgres.home_store import SIGNED, postgres_store
 from subagents.extensions.cluster.remote.attempt_host import AttemptHost
@@ -183,8 +184,12 @@ def node(host: NodeHost) -> NodeParts | None:
         own = sharing.partitions.survey.nodes.get(store.identity)
         return own is not None and own.left_s > 0 and not own.is_draining
 
-    places: Places = PolledPlaces(offers, threads, clock)
-    taking: Taking = PolledTaking(
+    def survey() -> Survey:
+        return sharing.partitions.survey
+
+    nodes = asked_nodes.AskedNodes(member.name, client, survey)
+    places: Places = PolledPlaces(offers, threads, clock, nodes.ask)
+    polled = PolledTaking(
         offers,
         threads,
         clock,
@@ -192,7 +197,9 @@ def node(host: NodeHost) -> NodeParts | None:
         labels=member.labels,
         slots=slots,
         may_take=may_take,
+        survey=survey,
     )
+    taking: Taking = polled
     if settings.table(ClusterSettings).temporal is not None:
         places, taking = through_temporal(
             settings, member, offers, threads, slots=slots, may_take=may_take
@@ -227,6 +234,7 @@ def node(host: NodeHost) -> NodeParts | None:
     routes = (
         *attempt_routes.routes(attempts, files),
         *promises.routes(host.promise, lambda: store.home),
+        *(asked_nodes.routes(polled.asked) if taking is polled else ()),
     )
     return NodeParts(
         store=store,
