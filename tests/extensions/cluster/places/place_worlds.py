@@ -112,7 +112,7 @@ class PolledWorld:
             SystemClock(),
             node=node,
             labels=labels,
-            slots=slots,
+            slots=slots,  # type: ignore[arg-type]  # as ``Slots``
             may_take=lambda: self.may_take,
             survey=lambda: Survey({}, {}, has_offers=True),
         )
@@ -142,7 +142,7 @@ class TemporalWorld(PolledWorld):
             on_own_loop,
             node=node,
             labels=labels,
-            slots=slots,
+            slots=slots,  # type: ignore[arg-type]  # as ``Slots``
             may_take=lambda: self.may_take,
         )
 

@@ -83,12 +83,12 @@ class World:
 
     def _taking(self, name: str) -> PolledTaking:
         return PolledTaking(
-            self.rows,
+            self.rows,  # type: ignore[arg-type]  # as ``PostgresOffers``
             at_once,
             self.clock,  # type: ignore[arg-type]  # only waits
             node=name,
             labels=self.survey.nodes[name].labels,
-            slots=self.slots[name],
+            slots=self.slots[name],  # type: ignore[arg-type]  # as ``Slots``
             may_take=lambda: True,
             survey=lambda: self.survey,
         )
@@ -129,7 +129,7 @@ def seen(name: str) -> SeenNode:
 
 
 def play(scenario: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(scenario(), 30))  # type: ignore[arg-type]  # a coroutine
+    asyncio.run(asyncio.wait_for(scenario(), 30))
 
 
 @pytest.mark.requirement("cluster:places")

@@ -71,11 +71,7 @@ class PeerAnswer:
         self._parser = HttpResponseParser(self)
 
     async def head(self) -> None:
-        """Read up to its body.
-
-        Raises:
-            LostError: None came.
-        """
+        """Read up to its body; raises as ``pieces``."""
         while not self._has_head:
             await self._read()
 
@@ -94,11 +90,7 @@ class PeerAnswer:
             await self._read()
 
     async def body(self) -> bytes:
-        """All of it.
-
-        Raises:
-            LostError: It ended before its end.
-        """
+        """All of it; raises as ``pieces``."""
         return b"".join([piece async for piece in self.pieces()])
 
     async def _read(self) -> None:
@@ -135,7 +127,7 @@ class _Connection:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self._writer = reader, writer
-        self._until_s = 0.0
+        self.until_s = 0.0
 
     @property
     def tls(self) -> ssl.SSLObject | None:
@@ -146,18 +138,10 @@ class _Connection:
     def is_good(self) -> bool:
         """Whether another request may be sent on it."""
         is_there = not self.reader.at_eof() and not self._writer.is_closing()
-        return is_there and asyncio.get_running_loop().time() < self._until_s
-
-    def rest(self) -> None:
-        """It carries nothing for a while."""
-        self._until_s = asyncio.get_running_loop().time() + IDLE_S
+        return is_there and asyncio.get_running_loop().time() < self.until_s
 
     async def send(self, head: bytes, body: bytes) -> None:
-        """Send a request.
-
-        Raises:
-            LostError: Nothing of it is taken any more.
-        """
+        """Send a request; LostError where nothing of it is taken any more."""
         # With the beginning of the body: each write is a record of TLS.
         self._writer.write(head + body[:PIECE_BYTES])
         try:
@@ -276,7 +260,7 @@ class Peers:
         return None
 
     def _rest(self, url: str, connection: _Connection) -> None:
-        connection.rest()
+        connection.until_s = asyncio.get_running_loop().time() + IDLE_S
         kept = self._kept[url]
         kept.append(connection)
         if len(kept) > IDLE_CONNECTIONS_MAX:

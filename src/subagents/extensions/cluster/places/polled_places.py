@@ -11,13 +11,17 @@ import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from subagents.domain.run.values import AttemptId
 from subagents.errors import StoreUnavailable
-from subagents.extensions.cluster.node_ports import FreeSlots, Offer, Offers
+from subagents.extensions.cluster.node_ports import Offer
+from subagents.extensions.cluster.remote.slots import Slots
 from subagents.extensions.cluster.shared_store import Survey
 from subagents.ports import Clock, OffLoop
+
+if TYPE_CHECKING:  # of an extra
+    from subagents.extensions.cluster.postgres.offers.postgres_offers import PostgresOffers
 
 log = logging.getLogger(__name__)
 
@@ -45,15 +49,12 @@ class PolledPlaces:
 
     def __init__(
         self,
-        offers: Offers,
+        offers: "PostgresOffers",
         off_loop: OffLoop,
         clock: Clock,
         ask: Callable[[Offer], Awaitable[str | None]],
     ) -> None:
-        self._offers = offers
-        self._off_loop = off_loop
-        self._clock = clock
-        self._ask = ask
+        self._offers, self._off_loop, self._clock, self._ask = offers, off_loop, clock, ask
         self._waiting: dict[AttemptId, asyncio.Future[str]] = {}
         self._labels: Counter[str | None] = Counter()
         """Of those that wait: what comes after them asks nobody, and waits behind them."""
@@ -119,23 +120,19 @@ class PolledTaking:
 
     def __init__(
         self,
-        offers: Offers,
+        offers: "PostgresOffers",
         off_loop: OffLoop,
         clock: Clock,
         *,
         node: str,
         labels: Collection[str],
-        slots: FreeSlots,
+        slots: Slots,
         may_take: Callable[[], bool],
         survey: Callable[[], Survey],
     ) -> None:
-        self._offers = offers
-        self._off_loop = off_loop
-        self._clock = clock
-        self._node = node
-        self._labels = tuple(labels)
-        self._slots = slots
-        self._may_take = may_take
+        self._offers, self._off_loop, self._clock = offers, off_loop, clock
+        self._node, self._labels = node, tuple(labels)
+        self._slots, self._may_take = slots, may_take
         self._survey = survey
         self._seen: Survey | None = None
         self._in_vain = 0
