@@ -33,7 +33,7 @@ IDLE_S: Final = 60.0
 call meets one that closes."""
 KEEP_ALIVE_S: Final = 75
 _UNFRAMED: Final = frozenset({"GET", "HEAD"})
-"""Without a body these say nothing of its length."""
+"""Methods that say nothing of a length where they have no body."""
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -170,7 +170,7 @@ class Peers:
         self._met: set[str] = set()
         """URLs of nodes that have answered us: they know our certificate."""
         self._kept: defaultdict[str, list[_Connection]] = defaultdict(list)
-        """By URL; the one that carried something last is used next."""
+        """Connections by URL; the one that carried something last is used next."""
 
     @asynccontextmanager
     async def call(

@@ -57,7 +57,7 @@ class PolledPlaces:
         self._offers, self._off_loop, self._clock, self._ask = offers, off_loop, clock, ask
         self._waiting: dict[AttemptId, asyncio.Future[str]] = {}
         self._labels: Counter[str | None] = Counter()
-        """Of those that wait: what comes after them asks nobody, and waits behind them."""
+        """How many wait with a label: what comes after them asks nobody, and waits behind them."""
         self._in_vain = 0
         self._looking: asyncio.Task[None] | None = None
 
