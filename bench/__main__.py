@@ -265,6 +265,11 @@ def cluster_measurements(sizes: Sizes) -> tuple[Measurement, ...]:
             )
             for places in ("postgres", "temporal")
         ),
+        Measurement(
+            "forwarded",
+            "n",
+            f"forwarded.measure(Path('{{here}}'), calls={2 * sizes.cluster_runs})",
+        ),
         *(
             Measurement(
                 name,

@@ -22,11 +22,24 @@ CPU_PERCENT_MAX: Final = 1
 STATEMENTS_MAX: Final = 5
 CONNECTIONS_MAX: Final = 20
 SPREAD_MIN: Final = 3
+FORWARDED: Final = (("call_ratio", "a small call", None), ("run_ratio", "a run's calls", 1.3))
 
 
 def cluster_rows(samples: Found) -> list[Row]:
     """Of all that was measured of several nodes."""
-    return [*_coordination(samples), *_idle(samples), *_spread(samples)]
+    found = samples.get("forwarded", ())
+    return [
+        *_coordination(samples),
+        *_idle(samples),
+        *(
+            Row(
+                f"n  {what} at another node ÷ at the owner, CPU", [e[name] for e in found], "", most
+            )
+            for name, what, most in FORWARDED
+            if found
+        ),
+        *_spread(samples),
+    ]
 
 
 def _coordination(samples: Found) -> list[Row]:

@@ -105,14 +105,14 @@ def test_a_real_daemon_is_measured(name: str, tmp_path: Path) -> None:
 @pytest.mark.requirement("bench:cluster")
 @pytest.mark.skipif(sys.platform != "linux", reason="CPU time is read from /proc")
 @pytest.mark.skipif(programs() is None, reason="PostgreSQL is not installed")
-@pytest.mark.parametrize("name", ["alone_postgres", "nodes1_postgres", "spread1"])
+@pytest.mark.parametrize("name", ["alone_postgres", "nodes1_postgres", "spread1", "forwarded"])
 def test_a_real_node_on_a_real_database_is_measured(name: str, tmp_path: Path) -> None:
     calls = {each.name: each.call for each in measurements(TINY)}
 
     sample = in_a_process(calls[name], here=tmp_path, kept=tmp_path)
 
     assert all(math.isfinite(value) for value in sample.values())
-    if name != "spread1":
+    if name.endswith("postgres"):
         assert sample["plain_nodes_ms"] > 0
         assert sample["plain_postgres_ms"] > 0
 

@@ -16,7 +16,7 @@ from subagents.extensions.cluster.node_ports import NodeAnswer, NodeStream, Offe
 from subagents.extensions.cluster.remote.attempt_calls import PATH
 from subagents.extensions.cluster.remote.attempt_host import AttemptHost
 from subagents.extensions.cluster.remote.node_health import NodeHealth
-from subagents.extensions.cluster.remote.remote_runtime import RemoteRuntimes
+from subagents.extensions.cluster.remote.remote_runtime import RemoteRuntime
 from subagents.extensions.cluster.shared_store import Survey
 from subagents.ports import Runtime, Workplace
 from subagents.ports.workers import OfAttempt
@@ -136,10 +136,11 @@ def places_of(
     return ClusterPlaces(
         node=machine.name,
         labels=(),
-        slots=AnySlots(),
+        slots=AnySlots(),  # type: ignore[arg-type]  # as ``Slots``
         places=Here(machine.name),
-        remote=RemoteRuntimes(
-            client, machine.clock, machine.off_loop, result_bytes_max=RESULT_BYTES_MAX
+        remote=lambda node, runtime: RemoteRuntime(
+            *(runtime, node, client, machine.clock, machine.off_loop),
+            result_bytes_max=RESULT_BYTES_MAX,
         ),
         workplaces=lambda _node: workplace(),
         health=NodeHealth(lambda: None, machine.clock.elapsed_ms),

@@ -297,3 +297,48 @@ def test_it_spares_the_daemon_that_a_worker_started_and_what_leads_to_it(node: N
 @pytest.mark.requirement("cluster:cut-off-node-ends-its-workers")
 def test_the_margin_is_a_quarter_of_a_short_lease_and_never_more_than_a_second_and_a_half() -> None:
     assert [node_deadline.margin_s(each) for each in (2, 6, 60)] == [0.5, 1.5, 1.5]
+
+
+def freezer_of_a_worker(node: Node) -> Path:
+    """What stops one that was just started, by its cgroup."""
+    base = cgroups.place().path
+    if base is None:
+        pytest.skip(f"no cgroups here: {cgroups.place().problem}")
+    node.worker("exec sleep 600")
+    [group] = cgroups.groups_of(str(node.harness.root), base)
+    return Path(group, "cgroup.freeze")
+
+
+@pytest.mark.requirement("cluster:cut-off-node-ends-its-workers")
+def test_workers_in_cgroups_stand_still_before_anything_is_looked_at(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a pause of the whole machine they would go on while the watchdog looks for them."""
+    frozen = freezer_of_a_worker(node)
+    stood: list[str] = []
+
+    def scanned() -> object:
+        stood.append(frozen.read_text().strip())
+        return scan()
+
+    monkeypatch.setattr(watchdog, "scan", scanned)
+    node_deadline.write(node.state, 0)
+
+    assert watchdog.end_workers(node.harness.root, str(frozen.parents[1]), daemon=0)
+
+    assert stood[0] == "1"
+    assert not node.harness.carriers()
+
+
+@pytest.mark.requirement("cluster:cut-off-node-ends-its-workers")
+def test_what_a_killed_watchdog_left_standing_goes_on_under_a_later_deadline(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frozen = freezer_of_a_worker(node)
+    frozen.write_text("1")
+    monkeypatch.setattr(watchdog, "_sleep_until", lambda *_: node.watchdog.leave())
+    node_deadline.write(node.state, node_deadline.elapsed_ms() + FAR_MS)
+
+    watchdog.watch(node.state, node.harness.root, str(frozen.parents[1]))
+
+    assert frozen.read_text().strip() == "0"

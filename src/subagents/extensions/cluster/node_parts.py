@@ -22,12 +22,13 @@ from subagents.extensions.cluster.engine.cluster_placement import ClusterPlaces
 from subagents.extensions.cluster.engine.cluster_sharing import ClusterSharing
 from subagents.extensions.cluster.node_deadline import margin_s
 from subagents.extensions.cluster.node_keeper import NodeKeeper
-from subagents.extensions.cluster.node_ports import FreeSlots, Offers, Places, Taking
+from subagents.extensions.cluster.node_ports import Places, Taking
+from subagents.extensions.cluster.places import asked_nodes
 from subagents.extensions.cluster.places.polled_places import PolledPlaces, PolledTaking
 from subagents.extensions.cluster.postgres.home_store import SIGNED, postgres_store
 from subagents.extensions.cluster.remote.attempt_host import AttemptHost
 from subagents.extensions.cluster.remote.node_health import NodeHealth, try_start
-from subagents.extensions.cluster.remote.remote_runtime import RemoteRuntimes
+from subagents.extensions.cluster.remote.remote_runtime import RemoteRuntime
 from subagents.extensions.cluster.remote.remote_workplace import RemoteWorkplace
 from subagents.extensions.cluster.remote.slots import Slots
 from subagents.extensions.cluster.remote.workplace_host import WorkplaceHost
@@ -38,6 +39,7 @@ from subagents.node import NodeHost, NodeParts, node_name
 from subagents.runtimes.process.secret_values import ask
 
 if TYPE_CHECKING:  # of an extra
+    from subagents.extensions.cluster.postgres.offers.postgres_offers import PostgresOffers
     from subagents.extensions.cluster.trust.former_trust import RunSeal
     from subagents.extensions.cluster.trust.node_trust import NodeTrust
     from subagents.extensions.cluster.trust.signing import Signer
@@ -172,9 +174,6 @@ def node(host: NodeHost) -> NodeParts | None:
     slots = Slots(paths.attempts_dir, member.slots, clock.elapsed_ms, health)
     store.has_workers = lambda: slots.used > 0
     client = PeerClient(found.peers, lambda: sharing.partitions.survey)
-    remote = RemoteRuntimes(
-        client, clock, host.processes, result_bytes_max=settings.retention.result_bytes_max
-    )
     attempts = AttemptHost(
         host.runtimes, slots, host.processes, {"SUBAGENTS_SOCKET": str(paths.socket)}
     )
@@ -183,8 +182,12 @@ def node(host: NodeHost) -> NodeParts | None:
         own = sharing.partitions.survey.nodes.get(store.identity)
         return own is not None and own.left_s > 0 and not own.is_draining
 
-    places: Places = PolledPlaces(offers, threads, clock)
-    taking: Taking = PolledTaking(
+    def survey() -> Survey:
+        return sharing.partitions.survey
+
+    nodes = asked_nodes.AskedNodes(member.name, client, survey)
+    places: Places = PolledPlaces(offers, threads, clock, nodes.ask)
+    polled = PolledTaking(
         offers,
         threads,
         clock,
@@ -192,7 +195,9 @@ def node(host: NodeHost) -> NodeParts | None:
         labels=member.labels,
         slots=slots,
         may_take=may_take,
+        survey=survey,
     )
+    taking: Taking = polled
     if settings.table(ClusterSettings).temporal is not None:
         places, taking = through_temporal(
             settings, member, offers, threads, slots=slots, may_take=may_take
@@ -209,7 +214,10 @@ def node(host: NodeHost) -> NodeParts | None:
             labels=member.labels,
             slots=slots,
             places=places,
-            remote=remote,
+            remote=lambda node, runtime: RemoteRuntime(
+                *(runtime, node, client, clock, host.processes),
+                result_bytes_max=settings.retention.result_bytes_max,
+            ),
             workplaces=lambda node: RemoteWorkplace(node, client, clock),
             health=health,
         ),
@@ -227,6 +235,7 @@ def node(host: NodeHost) -> NodeParts | None:
     routes = (
         *attempt_routes.routes(attempts, files),
         *promises.routes(host.promise, lambda: store.home),
+        *(asked_nodes.routes(polled.asked) if taking is polled else ()),
     )
     return NodeParts(
         store=store,
@@ -244,10 +253,10 @@ def node(host: NodeHost) -> NodeParts | None:
 def through_temporal(
     settings: Settings,
     member: Member,
-    offers: Offers,
+    offers: "PostgresOffers",
     threads: DaemonThreads,
     *,
-    slots: FreeSlots,
+    slots: Slots,
     may_take: Callable[[], bool],
 ) -> tuple[Places, Taking]:
     """Both sides of the way to places through the configured Temporal.

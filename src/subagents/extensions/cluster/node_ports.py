@@ -3,12 +3,11 @@
 Who decides about a run (the owner of its partition) is not where its worker runs (its place).
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from typing import Final, NamedTuple, Protocol
 
 from subagents.domain.run.values import AttemptId, RunId
-from subagents.ports.workers import OfAttempt, Runtime
 
 LACK: Final = "lack"
 """The detail of an error that a node answers that says which of ``errors.LACKS`` it comes from."""
@@ -62,39 +61,8 @@ class NodeClient(Protocol):
     ) -> AbstractAsyncContextManager[NodeStream]:
         """The same for an answer without end; leaving the context ends it.
 
-        Args:
-            node: Its name.
-            method: See ``request``.
-            path: See ``request``.
-            body: See ``request``.
-            idle_s: Nothing for so long, in seconds, and it counts as cut off.
-
-        Raises:
-            NodeUnreachable, NodeOver: As ``request``, on entering.
+        On entering it raises as ``request``; nothing for ``idle_s`` seconds counts as cut off.
         """
-        ...
-
-
-class AttemptHost(Protocol):
-    """What a node's door hands calls about attempts to: ``POST /node/v1/attempts/<name>``."""
-
-    async def call(self, name: str, body: bytes) -> NodeAnswer:
-        """Answer one call; an error is answered, too, as its document."""
-        ...
-
-    async def watch(self, body: bytes) -> NodeAnswer | AsyncGenerator[bytes, None]:
-        """The answer of the call ``watch``, in pieces as they come; or why there is none.
-
-        Whoever reads it closes it when its connection ends.
-        """
-        ...
-
-
-class WorkplaceHost(Protocol):
-    """What a node's door hands calls about files to: ``POST /node/v1/files/<name>``."""
-
-    async def call(self, name: str, body: bytes) -> NodeAnswer:
-        """Answer one call; an error is answered, too, as its document."""
         ...
 
 
@@ -112,86 +80,14 @@ class Offer(NamedTuple):
     cwd: str
 
 
-class Offers(Protocol):
-    """Where offers are kept, and who took them: the truth, whatever found the taker.
-
-    Blocking. All of it can be repeated, and raises StoreUnavailable when nobody can say.
-    """
-
-    def put(self, offer: Offer) -> str | None:
-        """Offer an attempt, if it is not offered already; returns who has taken it, if anybody."""
-        ...
-
-    def takers(self, attempts: Collection[AttemptId]) -> Mapping[AttemptId, str]:
-        """Who has taken which of these; those that nobody has taken are missing."""
-        ...
-
-    def open(self, labels: Collection[str], most: int) -> Sequence[Offer]:
-        """What nobody has taken and a node with these labels may take, the next ones first."""
-        ...
-
-    def take(self, attempts: Collection[AttemptId], node: str, most: int) -> Sequence[AttemptId]:
-        """Take at most so many of these for a node; which of them it has now, and nobody else.
-
-        Raises:
-            StoreUnavailable: Some may be taken; ``takers`` says it.
-        """
-        ...
-
-    def find(self, attempt: AttemptId) -> tuple[Offer, str | None] | None:
-        """The offer of an attempt and its taker; None = there is none (any more)."""
-        ...
-
-    def drop(self, attempt: AttemptId) -> None:
-        """Delete the offer."""
-        ...
-
-    def sweep(self) -> None:
-        """Delete what was left behind: taken long ago, and settled by nobody."""
-        ...
-
-
-class FreeSlots(Protocol):
-    """What is free at a node. For any thread."""
-
-    @property
-    def free(self) -> int | None:
-        """How many more workers; None = as many as anybody likes."""
-        ...
-
-    def keep(self, attempt: AttemptId) -> bool:
-        """Keep a slot for an attempt that will be started; False = there is none. Idempotent."""
-        ...
-
-    def give_up(self, attempt: AttemptId) -> None:
-        """It is not started here. Idempotent."""
-        ...
-
-    def starting(self, of: OfAttempt) -> AbstractContextManager[None]:
-        """Use a slot for an attempt that is started in the block, its own where one is kept.
-
-        Raises:
-            RuntimeUnavailable: All are in use, or the machine lacks something to start it with.
-        """
-        ...
-
-
-class RemoteRuntimes(Protocol):
-    """Attempts on other nodes."""
-
-    def at(self, node: str, runtime: Runtime) -> Runtime:
-        """The runtime of that name there; freezes and tidies as that one does."""
-        ...
-
-
 class Places(Protocol):
     """Finds a node for an attempt. Whether a node is alive, the store says, and not the finder."""
 
     async def place(self, offer: Offer) -> str:
         """Offer the attempt, and wait, however long, until a node has taken it.
 
-        An attempt has one taker until ``settle``, whoever asks and however often. Cancelled, the
-        offer stays.
+        Several may keep a slot for it, as where an answer was lost: which of them starts it, its
+        owner writes down before. A row has one taker until ``settle``, and outlives its call.
 
         Returns:
             The name of the node, which keeps a slot for it for a while.

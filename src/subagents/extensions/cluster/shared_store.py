@@ -63,6 +63,8 @@ class Survey(NamedTuple):
     """The identity of the node that has a partition; one that nobody has is missing."""
     forged: int = 0
     """Rows of nodes with a certificate that nobody signed who has the cluster's secret."""
+    has_offers: bool = False
+    """Whether some attempt has no taker yet."""
     went_back: str | None = None
     """How we know that the database lacks what was stored in it; None = we know of nothing."""
 

@@ -123,6 +123,9 @@ def _lock(state_dir: Path) -> Iterator[bool]:
 def watch(state_dir: Path, attempts_dir: Path, cgroups_dir: str | None) -> None:
     """Wait and kill until there is no end any more, or it was not moved on for ``LINGER_S``."""
     timer = _timer()
+    if cgroups_dir is not None and _is_later(state_dir):
+        for group in cgroups.groups_of(str(attempts_dir), cgroups_dir):
+            _freeze(group, is_on=False)  # a watchdog before us may have been killed in between
     idle_since_ms: int | None = None
     while (deadline := node_deadline.read(state_dir)) is not None:
         if deadline.left_ms:
@@ -155,12 +158,17 @@ def end_workers(attempts_dir: Path, cgroups_dir: str | None, *, daemon: int) -> 
     was_any = False
     while True:
         groups = [] if cgroups_dir is None else cgroups.groups_of(root, cgroups_dir)
+        if _is_later(state_dir):
+            return was_any
+        # After a pause of the whole machine they run as we do: first they are stopped, with one
+        # write for each attempt, and looked at then.
+        for group in groups:
+            _freeze(group, is_on=True)
         left, shims = _carriers(root, scan(), spared=(os.getpid(), daemon))
-        deadline = node_deadline.read(state_dir)
-        if deadline is not None and deadline.left_ms:
-            return was_any  # a later end came while we looked: what begins now may live
         for group in groups:
             cgroups.kill(group, sparing=None)
+        if _is_later(state_dir):
+            return was_any  # what began meanwhile may live
         if not left:
             return was_any
         was_any = True
@@ -170,6 +178,18 @@ def end_workers(attempts_dir: Path, cgroups_dir: str | None, *, daemon: int) -> 
         for each in left if is_late or not workers else workers:
             send(identity_of(each), signal.SIGKILL)
         time.sleep(AGAIN_S)
+
+
+def _is_later(state_dir: Path) -> bool:
+    """Whether there is a later end by now."""
+    deadline = node_deadline.read(state_dir)
+    return deadline is not None and bool(deadline.left_ms)
+
+
+def _freeze(group: str, *, is_on: bool) -> None:
+    if not cgroups.holds(group, os.getpid()):
+        with contextlib.suppress(OSError):
+            Path(group, "cgroup.freeze").write_text(str(int(is_on)), "ascii")
 
 
 def _carriers(

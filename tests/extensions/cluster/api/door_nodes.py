@@ -153,7 +153,7 @@ class Node:
                 Middleware(RawPaths),
                 Middleware(
                     Forwarding,
-                    owners=self.owners,
+                    owners=self.owners,  # type: ignore[arg-type]  # as ``SharedPartitions``
                     member=self.member,
                     calls=self.calls,
                     identify=self.identify,

@@ -1,11 +1,9 @@
 """Nodes are called by their names, wherever the start of them that is alive listens."""
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -62,28 +60,6 @@ def test_a_node_answers_whatever_status_it_likes(tmp_path: Path) -> None:
         assert found.body == b'{"method":"POST","query":"x=%2F","body":"{}"}'
         found = await calls.request("b", "GET", "/node/v1/nowhere", timeout_s=20)
         assert found.status == 404
-
-    play(tmp_path, scenario)
-
-
-@pytest.mark.requirement("cluster:node-calls")
-def test_the_loop_goes_on_while_the_client_for_other_nodes_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make, made_on = httpx2.AsyncClient, []
-
-    def made(**settings: Any) -> httpx2.AsyncClient:
-        made_on.append(threading.get_ident())
-        return make(**settings)
-
-    async def scenario(nodes: Nodes, _client: httpx2.AsyncClient) -> None:
-        nodes["b"].door._own.router.routes.extend(ROUTES)
-        calls = PeerClient(nodes["a"].peers, nodes.table.survey)
-        monkeypatch.setattr(httpx2, "AsyncClient", made)
-        asking = (calls.request("b", "GET", "/node/v1/told", timeout_s=20) for _ in range(2))
-        await asyncio.gather(*asking)
-        assert len(made_on) == 1
-        assert made_on != [threading.get_ident()]
 
     play(tmp_path, scenario)
 

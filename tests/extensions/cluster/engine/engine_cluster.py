@@ -140,7 +140,7 @@ class Node(World):
             labels=(),
             slots=self.slots,
             places=AnyNode(self, cluster),
-            remote=Machines(cluster),
+            remote=Machines(cluster).at,
             workplaces=lambda name: cluster.node(name).engine.workplace,
             health=self.health,
         )

@@ -20,6 +20,7 @@ from subagents.extensions.cluster.postgres.database_url import parse_url
 from subagents.extensions.cluster.postgres.link import Link
 from subagents.extensions.cluster.postgres.offers.postgres_offers import PostgresOffers
 from subagents.extensions.cluster.postgres.postgres_migrations import migrate
+from subagents.extensions.cluster.shared_store import Survey
 from subagents.ports.workers import OfAttempt
 
 BOUND_S = 30.0
@@ -36,6 +37,10 @@ def offer(
 ) -> Offer:
     run_id = RunId(run)
     return Offer(attempt_id(run_id, number), run_id, epoch, label, priority, cwd)
+
+
+async def no_nodes(_offer: Offer) -> None:
+    """Nobody is there to be asked; what waits is found in its row."""
 
 
 class CountedSlots:
@@ -98,7 +103,7 @@ class PolledWorld:
         self.off_loop.close()
 
     def places(self) -> Places:
-        return PolledPlaces(self.offers, self.off_loop, SystemClock())
+        return PolledPlaces(self.offers, self.off_loop, SystemClock(), no_nodes)
 
     def taking(self, node: str, slots: CountedSlots, labels: Collection[str] = ()) -> Taking:
         return PolledTaking(
@@ -107,8 +112,9 @@ class PolledWorld:
             SystemClock(),
             node=node,
             labels=labels,
-            slots=slots,
+            slots=slots,  # type: ignore[arg-type]  # as ``Slots``
             may_take=lambda: self.may_take,
+            survey=lambda: Survey({}, {}, has_offers=True),
         )
 
 
@@ -136,7 +142,7 @@ class TemporalWorld(PolledWorld):
             on_own_loop,
             node=node,
             labels=labels,
-            slots=slots,
+            slots=slots,  # type: ignore[arg-type]  # as ``Slots``
             may_take=lambda: self.may_take,
         )
 

@@ -12,7 +12,8 @@ from starlette.applications import Starlette
 
 from subagents.errors import NodeOver, NodeUnreachable
 from subagents.extensions.cluster.api import attempt_routes
-from subagents.extensions.cluster.node_ports import AttemptHost, NodeAnswer, NodeStream
+from subagents.extensions.cluster.node_ports import NodeAnswer, NodeStream
+from subagents.extensions.cluster.remote.attempt_host import AttemptHost
 from subagents.extensions.cluster.remote.workplace_host import WorkplaceHost
 from subagents.ports import Workplace
 

@@ -12,7 +12,9 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from subagents.extensions.cluster.node_ports import AttemptHost, NodeAnswer, WorkplaceHost
+from subagents.extensions.cluster.node_ports import NodeAnswer
+from subagents.extensions.cluster.remote.attempt_host import AttemptHost
+from subagents.extensions.cluster.remote.workplace_host import WorkplaceHost
 
 
 def routes(host: AttemptHost, files: WorkplaceHost) -> tuple[Route, ...]:

@@ -9,7 +9,7 @@ first one looks again whose it is. See docs/decisions/0078.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -20,7 +20,6 @@ from subagents.api.calls.auth import Caller, connection_of, run_concerned
 from subagents.api.calls.hand_over import WIRE, Wire
 from subagents.api.calls.login import Role
 from subagents.api.calls.services import Services
-from subagents.domain.run.values import RunId
 from subagents.errors import (
     Elsewhere,
     OutcomeUnknown,
@@ -49,7 +48,8 @@ from subagents.extensions.cluster.api.node_headers import (
 )
 from subagents.extensions.cluster.api.peers import LostError, NotSentError, PeerAnswer
 from subagents.extensions.cluster.api.relayed_calls import RelayedCall, RelayedCalls
-from subagents.extensions.cluster.shared_store import SeenNode, Survey
+from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
+from subagents.extensions.cluster.shared_store import SeenNode
 
 log = logging.getLogger(__name__)
 
@@ -61,52 +61,17 @@ ALIVE_S: Final = 1.0
 """How often somebody who waits for an answer looks whether its node is alive."""
 # RFC 9110, 7.6.1: what is about one connection is not passed on over the next.
 _HOP_BY_HOP: Final = frozenset(
-    {
-        b"connection",
-        b"keep-alive",
-        b"proxy-authenticate",
-        b"proxy-authorization",
-        b"te",
-        b"trailer",
-        b"transfer-encoding",
-        b"upgrade",
-    }
+    b"connection keep-alive proxy-authenticate proxy-authorization te trailer transfer-encoding"
+    b" upgrade".split()
 )
-_OUR_CONNECTION: Final = _HOP_BY_HOP | {
-    b"accept-encoding",
-    b"content-length",
-    b"cookie",
-    b"expect",
-    b"host",
-    b"if-none-match",
-    b"origin",
-    b"x-subagents-csrf",
-}
+_OUR_CONNECTION: Final = _HOP_BY_HOP.union(
+    b"accept-encoding content-length cookie expect host if-none-match origin"
+    b" x-subagents-csrf".split()
+)
 """Not forwarded: what is about the client's connection to us, and what it proved to us by."""
 
 Refuse = Callable[[Request, SubagentsError, bytes], Response]
 """The answer that says what went wrong; the last is the request's body, as far as it is known."""
-
-
-class Owners(Protocol):
-    """Who decides about what; ``engine.kernel.partitions``."""
-
-    @property
-    def survey(self) -> Survey: ...
-
-    def require(self, partition: int) -> None: ...
-
-    async def require_run(self, run_id: RunId) -> None: ...
-
-    def owner_of(self, partition: int) -> SeenNode | None: ...
-
-    async def look(self) -> None:
-        """Ask the store again.
-
-        Raises:
-            StoreUnavailable: It cannot be asked.
-        """
-        ...
 
 
 class Forwarding:
@@ -125,7 +90,7 @@ class Forwarding:
         self,
         app: ASGIApp,
         *,
-        owners: Owners,
+        owners: SharedPartitions,
         member: ClusterMember,
         calls: RelayedCalls,
         identify: Callable[[str], object],

@@ -87,11 +87,14 @@ class RelayedCalls:
     def begin(self, scope: Scope, send: Send) -> RelayedCall:
         """Remember a call until some time after ``end``."""
         now_s = asyncio.get_running_loop().time()
-        for call_id, each in list(self._calls.items()):
+        over: list[str] = []
+        for call_id, each in self._calls.items():
             if each.ended_s is None:
                 continue
-            if now_s - each.ended_s < KEPT_S and len(self._calls) < KEPT_MAX:
+            if now_s - each.ended_s < KEPT_S and len(self._calls) - len(over) < KEPT_MAX:
                 break
+            over.append(call_id)
+        for call_id in over:
             del self._calls[call_id]
         call = RelayedCall(scope, send)
         self._calls[call.id] = call

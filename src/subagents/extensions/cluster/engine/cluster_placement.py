@@ -18,14 +18,9 @@ from subagents.engine.attempts.placement import Placement
 from subagents.engine.kernel.kernel import Kernel
 from subagents.errors import NodeOver, RuntimeUnavailable, StoreUnavailable
 from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
-from subagents.extensions.cluster.node_ports import (
-    SURE,
-    FreeSlots,
-    Offer,
-    Places,
-    RemoteRuntimes,
-)
+from subagents.extensions.cluster.node_ports import SURE, Offer, Places
 from subagents.extensions.cluster.remote.node_health import NodeHealth
+from subagents.extensions.cluster.remote.slots import Slots
 from subagents.ports import Batch, Launch, Runtime, StartedInfo, Workplace
 
 log = logging.getLogger(__name__)
@@ -44,7 +39,7 @@ class ClusterPlaces:
         labels: Of this node.
         slots: What is free here.
         places: Finds other nodes.
-        remote: Runs attempts there.
+        remote: The runtime of the same name, as it is on the node that is named.
         workplaces: Where files are, by the name of a node.
         health: Whether anything can be started here.
     """
@@ -54,9 +49,9 @@ class ClusterPlaces:
         *,
         node: str,
         labels: tuple[str, ...],
-        slots: FreeSlots,
+        slots: Slots,
         places: Places,
-        remote: RemoteRuntimes,
+        remote: Callable[[str, Runtime], Runtime],
         workplaces: Callable[[str], Workplace],
         health: NodeHealth,
     ) -> None:
@@ -120,7 +115,7 @@ class ClusterPlacement(Placement):
         node = run.attempts[(number or len(run.attempts)) - 1].node
         if node is None or node == self._cluster.node:
             return runtime
-        return self._cluster.remote.at(node, runtime)
+        return self._cluster.remote(node, runtime)
 
     def workplace_of(self, run: Run) -> Workplace:
         """See ``Placement.workplace_of``."""

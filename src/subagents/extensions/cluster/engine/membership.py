@@ -14,7 +14,7 @@ import logging
 from collections import Counter
 from collections.abc import Collection, Mapping
 from math import ceil
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from subagents.domain.cluster.partitioning import PARTITIONS
 from subagents.engine.kernel.ownership import Ownership
@@ -23,32 +23,14 @@ from subagents.extensions.cluster.engine.shared_partitions import SharedPartitio
 from subagents.extensions.cluster.shared_store import SharedStore
 from subagents.ports import EngineClock, OffLoop
 
+if TYPE_CHECKING:
+    from subagents.extensions.cluster.engine.moves import Moves
+
 log = logging.getLogger(__name__)
 
 LOOKS: Final = 4
 """How many looks there are in the length of a lease."""
 EVERY: Final = frozenset(range(PARTITIONS))
-
-
-class Moving(Protocol):
-    """What takes partitions into an engine at work, and lets them go."""
-
-    async def adopt(self, partitions: Collection[int]) -> None:
-        """Claim partitions and go on with their runs; those that are ours already are loaded."""
-        ...
-
-    def idle(self) -> Mapping[int, int]:
-        """Ours without a worker or an effect under way, and how many open runs each has."""
-        ...
-
-    def movable(self, *, in_effect: bool) -> frozenset[int]:
-        """Ours that others can go on with, workers and all; with ``in_effect`` also where an effect
-        is under way, which is performed again there."""
-        ...
-
-    async def give_back(self, partitions: Collection[int], *, at_work: bool = False) -> None:
-        """Let others have partitions; one in which something began stays, unless ``at_work``."""
-        ...
 
 
 class Membership:
@@ -71,7 +53,7 @@ class Membership:
         off_loop: OffLoop,
         clock: EngineClock,
         *,
-        moves: Moving,
+        moves: "Moves",
     ) -> None:
         self._store = store
         self._partitions = partitions

@@ -33,7 +33,7 @@ AT_WORK: Final = HOLDS_SLOT | {Phase.ENDING, Phase.VERIFYING, Phase.ANNOUNCING}
 
 
 class Moves:
-    """See ``membership.Moving``.
+    """Takes partitions into an engine at work, and lets them go.
 
     Args:
         store: Of the cluster.
@@ -58,7 +58,7 @@ class Moves:
         self._memory = memory
 
     async def adopt(self, partitions: Collection[int]) -> None:
-        """See ``membership.Moving``.
+        """Claim partitions and go on with their runs; those that are ours already are loaded.
 
         Raises:
             StoreUnavailable: What was claimed may not be loaded; the next look finds it.
@@ -107,11 +107,12 @@ class Moves:
         log.info("took over %s with %s", *words)
 
     def idle(self) -> Mapping[int, int]:
-        """See ``membership.Moving``."""
+        """Ours without a worker or an effect under way, and how many open runs each has."""
         return self._idle_among(self._partitions.owned)
 
     def movable(self, *, in_effect: bool) -> frozenset[int]:
-        """See ``membership.Moving``."""
+        """Ours that others can go on with, workers and all; with ``in_effect`` also where an effect
+        is under way, which is performed again there."""
         stays = {
             self._partitions.of_live(self._ledger.live, run)
             for run in self._ledger.live.values()
@@ -134,7 +135,7 @@ class Moves:
         return found
 
     async def give_back(self, partitions: Collection[int], *, at_work: bool = False) -> None:
-        """See ``membership.Moving``.
+        """Let others have partitions; one in which something began stays, unless ``at_work``.
 
         Raises:
             StoreUnavailable: They are out of memory, and may be ours still; the next look finds it.

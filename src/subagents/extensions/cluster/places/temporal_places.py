@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from temporalio import activity
 from temporalio.client import ActivityFailureError, ActivityHandle, Client
@@ -37,9 +37,13 @@ from temporalio.worker import (
 )
 
 from subagents.domain.run.values import AttemptId
-from subagents.extensions.cluster.node_ports import FreeSlots, Offer, Offers
+from subagents.extensions.cluster.node_ports import Offer
 from subagents.extensions.cluster.places.polled_places import fits
+from subagents.extensions.cluster.remote.slots import Slots
 from subagents.ports import Clock, OffLoop, OwnLoop
+
+if TYPE_CHECKING:  # of an extra
+    from subagents.extensions.cluster.postgres.offers.postgres_offers import PostgresOffers
 
 log = logging.getLogger(__name__)
 
@@ -138,7 +142,7 @@ class TemporalPlaces:
     """
 
     def __init__(
-        self, address: TemporalAddress, offers: Offers, off_loop: OffLoop, clock: Clock
+        self, address: TemporalAddress, offers: "PostgresOffers", off_loop: OffLoop, clock: Clock
     ) -> None:
         self._address = address
         self._offers = offers
@@ -250,12 +254,12 @@ class TemporalTaking:
     def __init__(
         self,
         address: TemporalAddress,
-        offers: Offers,
+        offers: "PostgresOffers",
         own_loop: OwnLoop,
         *,
         node: str,
         labels: Collection[str],
-        slots: FreeSlots,
+        slots: Slots,
         may_take: Callable[[], bool],
     ) -> None:
         self._address = address
@@ -331,7 +335,7 @@ class TemporalTaking:
 class _Supplier(CustomSlotSupplier):
     """Lets a worker ask for a task while there is a slot; whether it gets one is seen then."""
 
-    def __init__(self, slots: FreeSlots, may_take: Callable[[], bool]) -> None:
+    def __init__(self, slots: Slots, may_take: Callable[[], bool]) -> None:
         self._slots = slots
         self._may_take = may_take
 

@@ -914,6 +914,7 @@ class PostgresStore(RowStore):
         """See ``ports.SharedStore.survey``."""
         nodes: dict[str, SeenNode] = {}
         owners: dict[int, str] = {}
+        has_offers: object = False
         for row in self._all("survey_nodes"):
             (
                 identity,
@@ -927,6 +928,7 @@ class PostgresStore(RowStore):
                 left_s,
                 is_draining,
                 degraded,
+                has_offers,
                 parts,
             ) = row
             nodes[str(identity)] = SeenNode(
@@ -946,7 +948,7 @@ class PostgresStore(RowStore):
                 owners |= dict.fromkeys(
                     msgspec.json.decode(str(parts), type=list[int]), str(identity)
                 )
-        return Survey(nodes, owners, len(self._forged), self._went_back)
+        return Survey(nodes, owners, len(self._forged), bool(has_offers), self._went_back)
 
     def claim(self, partitions: Collection[int]) -> frozenset[int]:
         """See ``ports.SharedStore.claim``."""

@@ -45,11 +45,8 @@ REFUSED: Final = 409
 NOT_NOW: Final = 503
 
 
-Perform = Callable[[Runtime, AttemptCall], Awaitable[object]]
-
-
 class AttemptHost:
-    """Performs calls of owners on the runtimes of this node.
+    """Performs calls of owners on the runtimes of this node: ``POST /node/v1/attempts/<name>``.
 
     Args:
         runtimes: By name.
@@ -65,33 +62,18 @@ class AttemptHost:
         off_loop: OffLoop,
         env: Mapping[str, str],
     ) -> None:
-        self._runtimes = runtimes
-        self._slots = slots
-        self._off_loop = off_loop
-        self._env = env
+        self._runtimes, self._slots = runtimes, slots
+        self._off_loop, self._env = off_loop, env
         self._watches: dict[AttemptId, asyncio.Event] = {}
-        self._calls: Mapping[str, Perform] = {
-            "start": self._start,
-            "resume": self._resume,
-            "discard": self._discard,
-            "stop": self._stop,
-            "steer": self._steer,
-            "permit": self._permit,
-            "interrupt": self._interrupt,
-            "tidy": self._tidy,
-            "forget": self._forget,
-            "freeze": partial(self._freeze, is_frozen=True),
-            "thaw": partial(self._freeze, is_frozen=False),
-        }
 
     async def call(self, name: str, body: bytes) -> NodeAnswer:
         """Answer one call; an error is answered, too, as its document."""
         try:
-            perform = self._calls.get(name)
+            perform = _CALLS.get(name)
             if perform is None:
                 raise UsageError(f"a node of this version knows no call {name!r} about attempts")
             call = _decoded(body)
-            return NodeAnswer(200, encode(await perform(self._runtime(call), call)))
+            return NodeAnswer(200, encode(await perform(self, self._runtime(call), call)))
         except SubagentsError as error:
             return refused(error)
 
@@ -151,55 +133,34 @@ class AttemptHost:
             raise RuntimeUnavailable(f'runtime "{call.runtime}" is not available here')
         return runtime
 
-    async def _start(self, runtime: Runtime, call: AttemptCall) -> object:
+    async def start(self, runtime: Runtime, call: AttemptCall) -> object:
+        """Start one in a slot of ours."""
         launch = _launch(call)
         with self._slots.starting(launch):
             return await runtime.start(replace(launch, env={**launch.env, **self._env}))
 
-    async def _resume(self, runtime: Runtime, call: AttemptCall) -> object:
+    async def resume(self, runtime: Runtime, call: AttemptCall) -> object:
+        """Begin a further turn of one."""
         ref = _ref(call)
         with self._slots.resuming(ref, ref.turns):
             return await runtime.resume(ref, call.message, env={**call.env, **self._env})
 
-    async def _discard(self, runtime: Runtime, call: AttemptCall) -> object:
-        await runtime.discard(
-            _ref(call), cursor=call.cursor, positions=call.positions, ended=call.ended
-        )
-        return None
 
-    async def _stop(self, runtime: Runtime, call: AttemptCall) -> object:
-        await runtime.stop(_ref(call), grace_s=call.grace_s)
-        return None
+async def _permit(runtime: Runtime, call: AttemptCall) -> None:
+    if isinstance(runtime, Permitting):
+        await runtime.permit(_ref(call), call.key, allow=call.allow, lasting=call.lasting)
 
-    async def _steer(self, runtime: Runtime, call: AttemptCall) -> object:
-        await runtime.steer(_ref(call), call.message, key=call.key)
-        return None
 
-    async def _permit(self, runtime: Runtime, call: AttemptCall) -> object:
-        if isinstance(runtime, Permitting):
-            ref, allow, lasting = _ref(call), call.allow, call.lasting
-            await runtime.permit(ref, call.key, allow=allow, lasting=lasting)
-        return None
+async def _tidy(runtime: Runtime, call: AttemptCall) -> None:
+    if isinstance(runtime, Tidied):
+        await runtime.tidy(_ref(call))
+    else:
+        await runtime.discard(_ref(call), cursor=0, positions={}, ended=True)
 
-    async def _interrupt(self, runtime: Runtime, call: AttemptCall) -> object:
-        await runtime.interrupt(_ref(call), key=call.key)
-        return None
 
-    async def _tidy(self, runtime: Runtime, call: AttemptCall) -> object:
-        if isinstance(runtime, Tidied):
-            await runtime.tidy(_ref(call))
-        else:
-            await runtime.discard(_ref(call), cursor=0, positions={}, ended=True)
-        return None
-
-    async def _forget(self, runtime: Runtime, call: AttemptCall) -> object:
-        await runtime.forget(_ref(call))
-        return None
-
-    async def _freeze(self, runtime: Runtime, call: AttemptCall, *, is_frozen: bool) -> object:
-        if isinstance(runtime, Freezable):
-            await (runtime.freeze if is_frozen else runtime.thaw)(_ref(call))
-        return None
+async def _freeze(runtime: Runtime, call: AttemptCall, *, is_frozen: bool) -> None:
+    if isinstance(runtime, Freezable):
+        await (runtime.freeze if is_frozen else runtime.thaw)(_ref(call))
 
 
 async def _with_signs_of_life(
@@ -207,10 +168,10 @@ async def _with_signs_of_life(
 ) -> AsyncGenerator[bytes, None]:
     """The lines, and an empty one whenever there was none for ``QUIET_S``; ends when replaced."""
     ended = asyncio.ensure_future(replaced.wait())
-    coming: asyncio.Task[bytes | None] | None = None
+    coming: asyncio.Future[bytes | None] | None = None
     try:
         while True:
-            coming = coming or asyncio.create_task(_next(lines))
+            coming = coming or asyncio.ensure_future(anext(lines, None))
             waited_for: set[asyncio.Future[object]] = {coming, ended}  # type: ignore[arg-type]  # invariant
             done, _ = await asyncio.wait(
                 waited_for, timeout=QUIET_S, return_when=asyncio.FIRST_COMPLETED
@@ -233,8 +194,21 @@ async def _with_signs_of_life(
         await lines.aclose()
 
 
-async def _next(lines: AsyncGenerator[bytes, None]) -> bytes | None:
-    return await anext(lines, None)
+_CALLS: Final[Mapping[str, Callable[[AttemptHost, Runtime, AttemptCall], Awaitable[object]]]] = {
+    "start": AttemptHost.start,
+    "resume": AttemptHost.resume,
+    "discard": lambda _, there, call: there.discard(
+        _ref(call), cursor=call.cursor, positions=call.positions, ended=call.ended
+    ),
+    "stop": lambda _, there, call: there.stop(_ref(call), grace_s=call.grace_s),
+    "steer": lambda _, there, call: there.steer(_ref(call), call.message, key=call.key),
+    "permit": lambda _, there, call: _permit(there, call),
+    "interrupt": lambda _, there, call: there.interrupt(_ref(call), key=call.key),
+    "tidy": lambda _, there, call: _tidy(there, call),
+    "forget": lambda _, there, call: there.forget(_ref(call)),
+    "freeze": lambda _, there, call: _freeze(there, call, is_frozen=True),
+    "thaw": lambda _, there, call: _freeze(there, call, is_frozen=False),
+}
 
 
 def _decoded(body: bytes) -> AttemptCall:

@@ -88,9 +88,7 @@ class RemoteRuntime:
     ) -> None:
         self._local = local
         self.node = node
-        self._client = client
-        self._clock = clock
-        self._off_loop = off_loop
+        self._client, self._clock, self._off_loop = client, clock, off_loop
         self._result_bytes_max = result_bytes_max
 
     @property
@@ -284,36 +282,6 @@ class RemoteRuntime:
             await self._call(name, call)
         except (NodeOver, NodeUnreachable) as error:
             raise RuntimeUnavailable(error.message) from error
-
-
-class RemoteRuntimes:
-    """See ``ports.RemoteRuntimes``.
-
-    Args:
-        client: Reaches the nodes.
-        clock: Only waits.
-        off_loop: Reads long results.
-        result_bytes_max: See ``RemoteRuntime``.
-    """
-
-    def __init__(
-        self, client: NodeClient, clock: Clock, off_loop: OffLoop, *, result_bytes_max: int
-    ) -> None:
-        self._client = client
-        self._clock = clock
-        self._off_loop = off_loop
-        self._result_bytes_max = result_bytes_max
-
-    def at(self, node: str, runtime: Runtime) -> RemoteRuntime:
-        """See ``ports.RemoteRuntimes.at``."""
-        return RemoteRuntime(
-            runtime,
-            node,
-            self._client,
-            self._clock,
-            self._off_loop,
-            result_bytes_max=self._result_bytes_max,
-        )
 
 
 async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -12,20 +12,8 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.workspace import Changes
 from subagents.errors import NodeOver, NodeUnreachable, RuntimeUnavailable
 from subagents.extensions.cluster.node_ports import NodeClient
+from subagents.extensions.cluster.remote import workplace_calls as calls
 from subagents.extensions.cluster.remote.attempt_calls import refusal
-from subagents.extensions.cluster.remote.workplace_calls import (
-    PATH,
-    CallName,
-    WorkplaceCall,
-    decode_before,
-    decode_changes,
-    decode_diff,
-    decode_flag,
-    decode_paths,
-    decode_planned,
-    decode_verification,
-    encode,
-)
 from subagents.ports import Before, Clock, Diff, Planned
 
 CALL_S: Final = 60.0
@@ -51,49 +39,49 @@ class RemoteWorkplace:
 
     async def plan(self, run: Run) -> Planned:
         """See ``ports.Workplace.plan``."""
-        return decode_planned(await self._call("plan", WorkplaceCall(run=run)))
+        return calls.decode_planned(await self._call("plan", calls.WorkplaceCall(run=run)))
 
     async def prepare(self, run: Run, *, attempt: int, afresh: bool) -> None:
         """See ``ports.Workplace.prepare``."""
-        await self._call("prepare", WorkplaceCall(run=run, attempt=attempt, afresh=afresh))
+        await self._call("prepare", calls.WorkplaceCall(run=run, attempt=attempt, afresh=afresh))
 
     async def before(self, run: Run) -> Before:
         """See ``ports.Workplace.before``."""
-        call = WorkplaceCall(run=run)
-        return decode_before(await self._call("before", call, timeout_s=_check_s(run)))
+        call = calls.WorkplaceCall(run=run)
+        return calls.decode_before(await self._call("before", call, timeout_s=_check_s(run)))
 
     async def verify(self, run: Run, env: Mapping[str, str]) -> Verification:
         """See ``ports.Workplace.verify``."""
-        call = WorkplaceCall(run=run, env=dict(env))
-        return decode_verification(await self._call("verify", call, timeout_s=_check_s(run)))
+        call = calls.WorkplaceCall(run=run, env=dict(env))
+        return calls.decode_verification(await self._call("verify", call, timeout_s=_check_s(run)))
 
     async def existing(self, run: Run, paths: Sequence[str]) -> tuple[str, ...]:
         """See ``ports.Workplace.existing``."""
-        return decode_paths(
-            await self._call("existing", WorkplaceCall(run=run, paths=tuple(paths)))
+        return calls.decode_paths(
+            await self._call("existing", calls.WorkplaceCall(run=run, paths=tuple(paths)))
         )
 
     async def changes(self, run: Run) -> Changes | None:
         """See ``ports.Workplace.changes``."""
-        return decode_changes(await self._call("changes", WorkplaceCall(run=run)))
+        return calls.decode_changes(await self._call("changes", calls.WorkplaceCall(run=run)))
 
     async def diff(self, run: Run, path: str | None, *, bytes_max: int) -> Diff:
         """See ``ports.Workplace.diff``."""
-        call = WorkplaceCall(run=run, path=path, bytes_max=bytes_max)
-        return decode_diff(await self._call("diff", call))
+        call = calls.WorkplaceCall(run=run, path=path, bytes_max=bytes_max)
+        return calls.decode_diff(await self._call("diff", call))
 
     async def remove_clean(self, run: Run) -> bool:
         """See ``ports.Workplace.remove_clean``."""
-        return decode_flag(await self._call("remove_clean", WorkplaceCall(run=run)))
+        return calls.decode_flag(await self._call("remove_clean", calls.WorkplaceCall(run=run)))
 
     async def _call(
-        self, name: CallName, call: WorkplaceCall, *, timeout_s: float = CALL_S
+        self, name: calls.CallName, call: calls.WorkplaceCall, *, timeout_s: float = CALL_S
     ) -> bytes:
-        body = encode(call)
+        body = calls.encode(call)
         while True:
             try:
                 status, found = await self._client.request(
-                    self._node, "POST", PATH + name, body, timeout_s=timeout_s
+                    self._node, "POST", calls.PATH + name, body, timeout_s=timeout_s
                 )
             except NodeUnreachable:
                 await self._clock.sleep(AGAIN_S)

@@ -26,7 +26,7 @@ KEPT_MS: Final = 30_000
 
 
 class Slots:
-    """The slots of one node; see ``ports.FreeSlots``. For any thread.
+    """The slots of one node. For any thread.
 
     Args:
         attempts_dir: Of its home.
@@ -86,13 +86,13 @@ class Slots:
 
     @property
     def free(self) -> int | None:
-        """See ``ports.FreeSlots.free``."""
+        """How many more workers; None = as many as anybody likes."""
         if self._health.lack is not None:
             return 0
         return None if self._most is None else max(self._most - self.used, 0)
 
     def keep(self, attempt: AttemptId) -> bool:
-        """See ``ports.FreeSlots.keep``: for ``KEPT_MS``."""
+        """Keep one for an attempt that will be started, for ``KEPT_MS``; False = there is none."""
         with self._lock:
             is_full = self._most is not None and self._used() >= self._most
             if (is_full or self._health.lack is not None) and not self._has(attempt):
@@ -108,13 +108,17 @@ class Slots:
         return self._directory(RunId(run_id), int(number)).is_claimed
 
     def give_up(self, attempt: AttemptId) -> None:
-        """See ``ports.FreeSlots.give_up``."""
+        """It is not started here. Idempotent, as is ``keep``."""
         with self._lock:
             self._kept.pop(attempt, None)
 
     @contextlib.contextmanager
     def starting(self, of: OfAttempt) -> Iterator[None]:
-        """See ``ports.FreeSlots.starting``."""
+        """Use a slot for an attempt that is started in the block, its own where one is kept.
+
+        Raises:
+            RuntimeUnavailable: All are in use, or the machine lacks something to start it with.
+        """
         if not self.keep(of.attempt_id):
             if (lack := self._health.lack) is not None:
                 raise RuntimeUnavailable(

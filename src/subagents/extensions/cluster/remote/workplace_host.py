@@ -28,7 +28,7 @@ CALLS: Mapping[str, Perform] = {
 
 
 class WorkplaceHost:
-    """See ``ports.WorkplaceHost``.
+    """What a node's door hands calls about files to: ``POST /node/v1/files/<name>``.
 
     Args:
         here: This node's files.
@@ -38,7 +38,7 @@ class WorkplaceHost:
         self._here = here
 
     async def call(self, name: str, body: bytes) -> NodeAnswer:
-        """See ``ports.WorkplaceHost.call``."""
+        """Answer one call; an error is answered, too, as its document."""
         try:
             perform = CALLS.get(name)
             if perform is None:

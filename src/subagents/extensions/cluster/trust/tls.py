@@ -66,9 +66,6 @@ class NewestContext(ssl.SSLContext):
     def wrap_bio(self, *args: Any, **options: Any) -> ssl.SSLObject:
         return self.newest().wrap_bio(*args, **options)
 
-    def wrap_socket(self, *args: Any, **options: Any) -> ssl.SSLSocket:
-        return self.newest().wrap_socket(*args, **options)
-
     def set_alpn_protocols(self, alpn_protocols: Iterable[str]) -> None:
-        """Clients of HTTP say it before each connection."""
+        """Servers of HTTP say it once."""
         self.newest().set_alpn_protocols(alpn_protocols)

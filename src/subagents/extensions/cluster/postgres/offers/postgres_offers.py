@@ -1,4 +1,4 @@
-"""The offers of a cluster in its PostgreSQL; see ``ports.Offers``."""
+"""The offers of a cluster in its PostgreSQL, and who took them."""
 
 import threading
 from collections.abc import Callable, Collection, Sequence
@@ -29,7 +29,10 @@ def statements(schema: str) -> dict[str, str]:
 
 
 class PostgresOffers:
-    """One connection, made when it is first needed. For any thread, one at a time.
+    """The truth about offers, whatever found the taker. For any thread, one at a time.
+
+    One connection, made when it is first needed. All of it can be repeated, and raises
+    StoreUnavailable when nobody can say.
 
     Args:
         url: Of the store, whose schema has the table.
@@ -44,38 +47,38 @@ class PostgresOffers:
         """Who still asks leaves no connection behind."""
 
     def put(self, offer: Offer) -> str | None:
-        """See ``ports.Offers.put``."""
+        """Offer an attempt, if it is not offered already; who has taken it, if anybody has."""
         ((taker,),) = self._ask("put_offer", offer)
         return _text(taker)
 
     def takers(self, attempts: Collection[AttemptId]) -> dict[AttemptId, str]:
-        """See ``ports.Offers.takers``."""
+        """Who has taken which of these; those that nobody has taken are missing."""
         return {
             AttemptId(str(attempt)): str(taker)
             for attempt, taker in self._ask("select_takers", (list(attempts),))
         }
 
     def open(self, labels: Collection[str], most: int) -> list[Offer]:
-        """See ``ports.Offers.open``."""
+        """What nobody has taken and a node with these labels may take, the next ones first."""
         return [_offer(row) for row in self._ask("select_open", (list(labels), most))]
 
     def take(self, attempts: Collection[AttemptId], node: str, most: int) -> list[AttemptId]:
-        """See ``ports.Offers.take``."""
+        """Take at most so many for a node; which it has now, and nobody else. See ``takers``."""
         found = self._ask("take_offers", (list(attempts), node, most))
         return [AttemptId(str(attempt)) for (attempt,) in found]
 
     def find(self, attempt: AttemptId) -> tuple[Offer, str | None] | None:
-        """See ``ports.Offers.find``."""
+        """The offer of an attempt and its taker; None = there is none (any more)."""
         for row in self._ask("select_offer", (attempt,)):
             return _offer(row[:-1]), _text(row[-1])
         return None
 
     def drop(self, attempt: AttemptId) -> None:
-        """See ``ports.Offers.drop``."""
+        """Delete the offer."""
         self._ask("delete_offer", (attempt,))
 
     def sweep(self) -> None:
-        """See ``ports.Offers.sweep``."""
+        """Delete what was left behind: taken long ago, and settled by nobody."""
         self._ask("delete_left", ())
 
     def close(self) -> None:

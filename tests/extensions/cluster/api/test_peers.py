@@ -1,0 +1,67 @@
+"""Calls to other nodes go over connections that are kept, as long as they are good."""
+
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.extensions.cluster.api.door_nodes import Nodes, play, until
+
+from subagents.extensions.cluster.api.peers import NotSentError
+
+HEADERS = [(b"x-subagents-forwarded", b"a"), (b"x-subagents-behalf", b"person")]
+
+
+async def asked(nodes: Nodes, method: str = "GET", target: bytes = b"/who/2") -> int:
+    url = nodes["b"].member.url
+    async with nodes["a"].peers.call(url, method, target, HEADERS) as found:
+        await found.body()
+        return found.status
+
+
+@pytest.mark.requirement("cluster:node-calls")
+def test_one_connection_carries_call_after_call_until_an_answer_is_left_half_read(
+    tmp_path: Path,
+) -> None:
+    async def scenario(nodes: Nodes, _client: httpx2.AsyncClient) -> None:
+        door = nodes._servers["b"][1].server_state.connections
+        assert [await asked(nodes) for _ in range(3)] == [200] * 3
+        [kept] = door
+        nodes["b"].lines.put_nowait("one")
+        call = nodes["a"].peers.call(nodes["b"].member.url, "GET", b"/stream/2", HEADERS)
+        async with call as found:
+            assert await anext(found.pieces()) == b"data: one\n\n"
+            assert [*door] == [kept]
+            assert await asked(nodes) == 200
+            assert len(door) == 2
+        await until(lambda: kept not in door)
+        # An answer without a body has no length between nodes; what follows is another's.
+        assert [await asked(nodes, "HEAD"), await asked(nodes)] == [200, 200]
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cluster:node-calls")
+def test_a_connection_that_its_node_has_ended_carries_no_call(tmp_path: Path) -> None:
+    async def scenario(nodes: Nodes, _client: httpx2.AsyncClient) -> None:
+        assert await asked(nodes) == 200
+        [kept] = nodes._servers["b"][1].server_state.connections
+        kept.transport.close()
+        [connection] = nodes["a"].peers._kept[nodes["b"].member.url]
+        await until(lambda: not connection.is_good)
+        assert await asked(nodes) == 200
+
+        await nodes.kill("b")
+        with pytest.raises(NotSentError):
+            await asked(nodes)
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cluster:node-calls")
+def test_what_would_end_its_header_is_sent_to_nobody(tmp_path: Path) -> None:
+    async def scenario(nodes: Nodes, _client: httpx2.AsyncClient) -> None:
+        with pytest.raises(NotSentError, match="line break"):
+            await asked(nodes, target=b"/who/2\r\nx-subagents-behalf: person")
+        assert not nodes["b"].served
+
+    play(tmp_path, scenario)
