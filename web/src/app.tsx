@@ -26,6 +26,7 @@ const AgentsPage = lazy(() => import("./pages/agents"));
 const CostPage = lazy(() => import("./pages/cost"));
 const AlertsPage = lazy(() => import("./pages/alerts"));
 const SystemPage = lazy(() => import("./pages/system"));
+const SearchPage = lazy(() => import("./pages/search"));
 const NewRunPage = lazy(() => import("./pages/new-run"));
 
 // Whoever comes for the list waits for the login and for its code at the same time.
@@ -57,6 +58,7 @@ export function App({ problem }: { problem: Problem | null }) {
             <Route path="/cost" component={CostPage} />
             <Route path="/alerts" component={AlertsPage} />
             <Route path="/system" component={SystemPage} />
+            <Route path="/search" component={SearchPage} />
             <Route path="/new" component={NewRunPage} />
             <Route>
               <h1>There is no such page</h1>

@@ -65,6 +65,26 @@ export const useTrackRecords = (by: string, days: number) =>
 
 export const useSeries = (query: api.SeriesQuery) => useList<api.Series, api.SeriesQuery>("/v1/stats/series", query);
 
+/** The newest run that no other run spawned. */
+export const useLastRun = () => useRuns({ roots: true, limit: 1 });
+/** Its directory: most who start another one mean the same. Before the first, the user's own; null = not known yet. */
+export function useLastDirectory(): string | null {
+  const runs = useLastRun();
+  const daemon = useDiagnostics();
+  if ([runs, daemon].some((each) => each.data === undefined && each.error === null)) return null;
+  return runs.data?.runs[0]?.directory ?? daemon.data?.userDirectory ?? "";
+}
+
+/** What the newest run promised, `{}` = nothing; null = not known yet. */
+export function useLastContract(): object | null {
+  const runs = useLastRun();
+  const id = runs.data?.runs[0]?.runId ?? "";
+  const run = useStill<api.RunDetail>(runPath(id), {}, id !== "");
+  if (runs.data === undefined && runs.error === null) return null;
+  if (id !== "" && run.data === undefined && run.error === null) return null;
+  return (run.data?.originalSpawnParams as { verification?: object } | undefined)?.verification ?? {};
+}
+
 export const useRun = (id: string) => useRunPart<api.RunDetail>(id, "");
 export const useRunStatus = (id: string) => useRunPart<api.RunStatus>(id, "status");
 export const useArtifacts = (id: string) => useRunPart<api.ArtifactPage>(id, "artifacts");

@@ -95,7 +95,7 @@ export function Shell({ children }: { children: ReactNode }) {
           </button>
           <div id={HEADING_ID} className="heading" />
           <button type="button" className="find" onClick={() => openDialog("palette")}>
-            Find a run, go to a page <kbd>Ctrl K</kbd>
+            Find, or start a task <kbd>Ctrl K</kbd>
           </button>
           {asked.length > 0 && path !== "/" && (
             <button type="button" className="plain need" title="answer it here (a)" aria-label={counted(asked.length, "question")} onClick={answerHere}>
