@@ -1,5 +1,5 @@
 import { lazy, Suspense } from "react";
-import { Route, Switch } from "wouter";
+import { Link, Route, Switch } from "wouter";
 import type { Problem } from "./api/client";
 import { Dialogs } from "./components/dialogs";
 import { LoggedOut } from "./components/logged-out";
@@ -62,6 +62,9 @@ export function App({ problem }: { problem: Problem | null }) {
             <Route path="/new" component={NewRunPage} />
             <Route>
               <h1>There is no such page</h1>
+              <p>
+                <Link href="/">Now</Link> says what goes on.
+              </p>
             </Route>
           </Switch>
         </Suspense>

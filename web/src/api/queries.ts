@@ -49,6 +49,10 @@ export function useFailed(ids: readonly string[]): ReadonlyMap<string, api.RunRo
   return useMemo(() => new Map(found.data?.runs.map((run) => [run.runId, run])), [found.data]);
 }
 export const useRuns = (query: api.RunsQuery, enabled = true) => useList<api.RunPage, api.RunsQuery>("/v1/runs", query, enabled);
+/** The most rows of one answer. */
+export const ROWS_MAX = 1_000;
+/** Runs of some time back, asked once: what a chart of many rows shows is as of then. */
+export const useRunsSince = (since: string) => useStill<api.RunPage, api.RunsQuery>("/v1/runs", { since, archived: true, limit: ROWS_MAX }, since !== "");
 /** All runs, the newest first, in pages as large as they come. */
 export const useOlderRuns = () =>
   useInfiniteQuery({
