@@ -102,7 +102,7 @@ function Checks({ checks, onChange }: { checks: readonly Check[]; onChange: (nex
       {checks.map((each, at) => (
         <div key={at} className="filters" role="group" aria-label={`check ${at + 1}`}>
           <Choice name="kind" value={each.kind} options={Object.entries(CHECKS)} onChoose={(kind) => put(at, { kind: kind as Check["kind"] })} />
-          <input aria-label={each.kind === "command" ? "command" : "file"} className="mono" value={each.text} onChange={(event) => put(at, { text: event.target.value })} />
+          <input autoFocus={each.text === ""} aria-label={each.kind === "command" ? "command" : "file"} className="mono" value={each.text} onChange={(event) => put(at, { text: event.target.value })} />
           {each.kind === "regex" && (
             <input aria-label="regular expression" className="mono" value={each.pattern} onChange={(event) => put(at, { pattern: event.target.value })} />
           )}
@@ -136,7 +136,7 @@ function FieldInput({ field, text, agents, onChange }: InputProps) {
     <div className={field.name === "task" || field.kind === "json" ? "field whole" : "field"}>
       <label htmlFor={id}>{label}</label>
       {field.name === "task" ? (
-        <textarea {...common} rows={4} required />
+        <textarea {...common} rows={4} required autoFocus />
       ) : field.kind === "json" ? (
         <textarea {...common} rows={2} placeholder="JSON" className="mono" />
       ) : field.name === "agentId" ? (

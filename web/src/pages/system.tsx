@@ -4,13 +4,13 @@ import { role } from "../api/login";
 import { reason } from "../api/actions";
 import { post, request } from "../api/client";
 import { useAgents, useCluster, useConfig, useDiagnostics, useLogins, useVersion, useWaiting } from "../api/queries";
-import type { ChannelState, ClusterNode, Diagnostics } from "../api/types";
+import type { ChannelState, ClusterNode, Diagnostics, LoginCode } from "../api/types";
 import { Act } from "../components/act";
 import { Heading } from "../components/heading";
 import { Facts, Panel, Table } from "../components/panel";
 import { Said } from "../components/said";
 import { Answered, Command, Empty } from "../components/states";
-import { Ago, Ahead, Took } from "../components/when";
+import { Ago, Ahead, Clock, Took } from "../components/when";
 import { queries } from "../live/live";
 import { useStore } from "../live/store";
 import { toldDone, toldFailed } from "../live/toasts";
@@ -249,6 +249,32 @@ function Channels({ channels }: { channels: readonly ChannelState[] }) {
 const nameOf = (to: string) => to.replace(/ \([^)]*\)$/, "");
 const isTried = (to: string) => nameOf(to) !== to;
 
+/** An address that logs one more browser in, once, to look and change nothing. */
+function ReaderLink() {
+  const [made, setMade] = useState<LoginCode | null>(null);
+  const make = async () => {
+    try {
+      setMade(await post<LoginCode>("/v1/login/codes", { role: "viewer" }));
+    } catch (error) {
+      toldFailed("No link was made", reason(error));
+    }
+  };
+  return (
+    <div className="body">
+      <Act onClick={() => void make()}>Make a link for a reader</Act>
+      {made !== null && (
+        <>
+          <Command text={made.url} />
+          <p className="note" role="status">
+            It opens one browser on this machine, or behind <code>ssh -L</code>, once and until <Clock at={made.expiresAt} />. Who opens it may look,
+            and change nothing, until you log it out here.
+          </p>
+        </>
+      )}
+    </div>
+  );
+}
+
 /** Browsers that are logged in; any of them can be logged out. */
 function Browsers() {
   const logins = useLogins();
@@ -281,6 +307,7 @@ function Browsers() {
           </li>
         ))}
       </ul>
+      <ReaderLink />
     </Panel>
   );
 }
