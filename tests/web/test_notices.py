@@ -108,7 +108,9 @@ def test_a_channel_of_the_daemon_is_shown_with_its_last_delivery_and_tried(
     program = tmp_path / "bin" / "notify-send"
     program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >> {tmp_path}/shown\n')
     program.chmod(0o755)
-    config = f'[daemon]\nhttp_port = {free_port()}\n{DEFAULTS}[notifications.desk]\nurl = "desktop"\n'
+    config = (
+        f'[daemon]\nhttp_port = {free_port()}\n{DEFAULTS}[notifications.desk]\nurl = "desktop"\n'
+    )
     env = {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
     with live_home(tmp_path, config=config, env=env) as home, ExitStack() as stack:
         home.wait(home.spawn("exit 3", label="fails"))

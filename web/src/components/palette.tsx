@@ -109,7 +109,7 @@ function useFound(words: string, close: () => void, toTask: ((text: string) => v
   return [
     ...namedLike(pages, (each) => each.name, words, pages.length).map((page) => ({ key: page.path, what: kind("page"), name: page.name, go: to(page.path) })),
     ...namedLike(saved, (each) => each.name, words, all).map((each) => ({ key: `filter/${each.name}`, what: kind("filter"), name: each.name, go: to(`/runs?${each.search}`) })),
-    ...namedLike(plans.data?.plans ?? [], (each) => each.name ?? each.planId, words, all).map((plan) => ({ key: plan.planId, what: kind("plan"), name: plan.name ?? plan.planId, note: plan.status, go: to(planAt(plan.planId)) })),
+    ...namedLike(plans.data?.plans ?? [], (each) => each.name ?? each.planId, words, all).map((plan) => ({ key: `plan/${plan.planId}`, what: kind("plan"), name: plan.name ?? plan.planId, note: plan.status, go: to(planAt(plan.planId)) })),
     ...namedLike(schedules.data?.schedules ?? [], (each) => each.name, words, all).map((each) => ({ key: each.scheduleId, what: kind("schedule"), name: each.name, note: each.words, go: to(runsAt(`tag:${each.tag}`)) })),
     ...namedLike(agents.data?.agents ?? [], (each) => each.id, words, all).map(({ id }) => ({ key: `agent/${id}`, what: kind("agent"), name: id, note: "its runs", go: to(runsAt(`agent:${id}`)) })),
     ...runs.map((run) => ({ key: run.runId, what: <StateChip run={run} />, name: run.label, note: run.agentId, go: to(runAt(run.runId)) })),

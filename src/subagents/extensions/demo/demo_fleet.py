@@ -194,7 +194,10 @@ def fleet(directory: DemoDirectory) -> list[RunSpec]:
 
 def fleet_here(directory: DemoDirectory) -> list[RunSpec]:
     """The same for a daemon whose configuration knows no demo: each is a line for a shell."""
-    worker, path = shlex.join((sys.executable, "-I", demo_worker.__file__)), _bin_dir(directory.root)
+    worker, path = (
+        shlex.join((sys.executable, "-I", demo_worker.__file__)),
+        _bin_dir(directory.root),
+    )
     return [
         msgspec.structs.replace(
             run,

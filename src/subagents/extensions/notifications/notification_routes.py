@@ -1,4 +1,4 @@
-"""``/v1/notifications/{channel}/test``: whether a person would hear of runs by the running daemon."""
+"""``/v1/notifications/{channel}/test``: whether a person would hear of the daemon's runs."""
 
 from typing import Final
 
