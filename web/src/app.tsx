@@ -7,7 +7,7 @@ import { Peek } from "./components/peek";
 import { Shell } from "./components/shell";
 import { Skeleton } from "./components/states";
 import { Toasts } from "./components/toasts";
-import { link } from "./live/live";
+import { link, queries } from "./live/live";
 import { useStorePart } from "./live/store";
 import { NowPage } from "./pages/now";
 
@@ -68,7 +68,8 @@ const IDLE_MS = 1_000;
 export function App({ problem }: { problem: Problem | null }) {
   const state = useStorePart(link, (now) => now.state);
   useEffect(() => {
-    if (state === "live") setTimeout(() => void fetchAll(), IDLE_MS);
+    const ahead = () => void (queries.isFetching() > 0 ? setTimeout(ahead, IDLE_MS) : fetchAll());
+    if (state === "live") setTimeout(ahead, IDLE_MS);
   }, [state]);
   if (problem !== null) return <LoggedOut problem={problem} />;
   if (state === "loggedOut") return <LoggedOut problem={null} />;
