@@ -22,10 +22,11 @@ async def demo_here(request: Request) -> Response:
     directory = await services.off_loop(DemoDirectory.with_sources)
     where = str(directory.work)
     try:
+        specs = await services.off_loop(lambda: fleet_here(directory))
         config = await services.config_in(where, is_operator=True)
         with config.explaining():
             receipts = await services.engine.spawner.spawn_batch(
-                [RunAsked(spec=each) for each in fleet_here(directory)],
+                [RunAsked(spec=each) for each in specs],
                 caller.context(config.settings, where),
                 plan=PlanAsked(name="demo"),
             )
