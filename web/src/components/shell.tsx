@@ -18,7 +18,6 @@ import { ShapeMark } from "./shape";
 import { useTabTitle } from "./title";
 import { Took } from "./when";
 
-const FIND = "Find, or start a task";
 const ON_PHONES = ["Now", "Runs", "Inbox"];
 
 export function Shell({ children }: { children: ReactNode }) {
@@ -95,12 +94,12 @@ export function Shell({ children }: { children: ReactNode }) {
             ☰
           </button>
           <div id={HEADING_ID} className="heading" />
-          <button type="button" className="find" aria-label={FIND} onClick={() => openDialog("palette")}>
+          <button type="button" className="find" onClick={() => openDialog("palette")}>
             <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
               <circle cx="7" cy="7" r="4.6" fill="none" stroke="currentColor" strokeWidth="1.6" />
               <path d="M10.4 10.4 14 14" fill="none" stroke="currentColor" strokeWidth="1.6" strokeLinecap="round" />
             </svg>
-            <span>{FIND}</span> <kbd>Ctrl K</kbd>
+            <span>Find, or start a task</span> <kbd>Ctrl K</kbd>
           </button>
           {asked.length > 0 && path !== "/" && (
             <button type="button" className="plain need" title="answer it here (a)" aria-label={counted(asked.length, "question")} onClick={answerHere}>
