@@ -72,6 +72,7 @@ class View(NamedTuple):
     name: str
     place: str
     keys: str = ""
+    types: str = ""
 
 
 def runs_and_plans(story: Story) -> tuple[View, ...]:
@@ -112,7 +113,9 @@ def all_else(_: Story) -> tuple[View, ...]:
         View("new-run", "new"),
         View("new-plan", "new?plan=1"),
         View("peek", "cost", "a"),
+        View("search", "search?grep=legacy_token"),
         View("palette", "", "Control+k"),
+        View("start", "", "Control+k", "> review the tests"),
         View("keys", "", "?"),
     )
 
@@ -186,5 +189,8 @@ def test_axe_finds_nothing_on_any_page_and_nothing_is_sideways_or_cut(
             if view.keys:
                 page.keyboard.press(view.keys)
                 expect(page.get_by_role("dialog")).to_be_visible()
+            if view.types:
+                page.keyboard.type(view.types)
+                expect(page.get_by_role("region", name="This would start")).to_be_visible()
             looks_well(page, view.name)
             keep_picture(page, f"{view.name}-{width}-{theme}", found)

@@ -1,6 +1,6 @@
 """The words of buttons can be read in every state, light and dark."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -40,6 +40,12 @@ BUTTONS: Final = {
     "link": "header.bar .button",
     "other": ".actions button:not([class])",
 }
+IN_THE_BOX: Final = {
+    "start": ".start-task button.primary",
+    "parameters": ".start-task button:not(.primary)",
+    "chosen agent": "[role=option][aria-selected=true] .note",
+    "other agent": "[role=option][aria-selected=false] .note",
+}
 STATES: Final = ("at rest", "hover", "focus", "active", "disabled")
 
 
@@ -72,12 +78,20 @@ def test_every_button_can_be_read_in_every_state(
     page = browsers.at_the_page(color_scheme=theme, reduced_motion="reduce")
     page.goto(f"{page.evaluate('location.origin')}/ui/runs/{run}")
     expect(page.get_by_role("heading", name="which?")).to_be_visible()
+    assert _unread(page, BUTTONS) == []
+    page.keyboard.press("Control+k")
+    page.keyboard.type("> true")
+    expect(page.get_by_role("button", name="Start it")).to_be_enabled()
+    assert _unread(page, IN_THE_BOX) == []
+
+
+def _unread(page: Page, buttons: Mapping[str, str]) -> list[str]:
     unread = []
-    for kind, selector in BUTTONS.items():
+    for kind, selector in buttons.items():
         button = page.locator(selector).first
         for state in STATES:
             with in_state(page, button, state):
                 contrast = button.evaluate(CONTRAST)
             if contrast < LEAST:
                 unread.append(f"{kind}, {state}: {contrast:.1f}")
-    assert unread == []
+    return unread

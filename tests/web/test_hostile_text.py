@@ -45,7 +45,7 @@ NOT_TAKEN: Final = (UsageError, UnicodeEncodeError)
 FILE_BYTES: Final = 200
 TABS: Final = ("", "/transcript", "/timeline", "/tree", "/changes", "/messages", "/raw")
 OF_A_QUESTION: Final = ("", "/messages")
-LISTS: Final = ("", "runs", "inbox", "plans", "sessions", "alerts", "cost")
+LISTS: Final = ("", "runs", "inbox", "plans", "sessions", "alerts", "cost", "search?grep=.")
 HARMED: Final = """
 () => [window.hacked ?? 0, document.querySelectorAll("main img, main script, main b.x").length,
        document.querySelectorAll("[style]").length]
@@ -101,6 +101,9 @@ def test_hostile_text_is_text_in_every_place_it_can_come_from(
         ).to_be_visible()
         expect(page.locator("[aria-busy=true]")).to_have_count(0)
         _looks_harmless(page, place)
+    page.keyboard.press("Control+k")
+    expect(page.locator("[role=option] .chip").first).to_be_visible()
+    _looks_harmless(page, "the box")
     if name == "turned":
         page.goto(f"{_origin(page)}/ui/runs/{said.asks}")
         for each in ("h1", ".asked", ".option"):

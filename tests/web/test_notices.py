@@ -1,11 +1,17 @@
 """What comes to a person who does not look at the page: notifications of the browser."""
 
+import os
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Page, expect
-from tests.e2e.live_home import LiveHome
+from playwright.sync_api import Browser, Page, expect
+from tests.e2e.live_home import DEFAULTS, LiveHome, live_home
+from tests.free_ports import free_port
 from tests.web.conftest import Browsers
+
+from subagents.errors import NotFound
 
 RECORDED: Final = """
 window.shown = [];
@@ -92,3 +98,37 @@ def test_one_tab_tells_of_it_and_none_while_somebody_looks(
     home.post("/v1/requests", {"runId": run, "question": "and now?"})
     expect(page.get_by_role("heading", name="and now?")).to_be_visible()
     assert page.evaluate(TITLES) + other.evaluate(TITLES) == shown
+
+
+@pytest.mark.requirement("web:notifications", "notifications:test")
+def test_a_channel_of_the_daemon_is_shown_with_its_last_delivery_and_tried(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "notify-send"
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >> {tmp_path}/shown\n')
+    program.chmod(0o755)
+    config = (
+        f'[daemon]\nhttp_port = {free_port()}\n{DEFAULTS}[notifications.desk]\nurl = "desktop"\n'
+    )
+    env = {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+    with live_home(tmp_path, config=config, env=env) as home, ExitStack() as stack:
+        home.wait(home.spawn("exit 3", label="fails"))
+        browsers = Browsers(chromium, home, stack)
+        page = browsers.at_the_page()
+        page.goto(f"{page.url}system")
+        panel = page.get_by_role("region", name="Notifications")
+        expect(panel).to_contain_text("desk (desktop) last")
+        panel.get_by_role("button", name="Send a test").click()
+        expect(panel).to_contain_text("the test was taken")
+        assert "A test of the channel desk: it works." in (tmp_path / "shown").read_text()
+        program.write_text("#!/bin/sh\necho '<b>no</b>' >&2\nexit 1\n")
+        panel.get_by_role("button", name="Send a test").click()
+        expect(panel).to_contain_text("the test was not taken: ")
+        expect(panel).to_contain_text("<b>no</b>")
+        with pytest.raises(NotFound, match="no channel 'phone' is known"):
+            home.post("/v1/notifications/phone/test")
+        looking = browsers.at_the_page("viewer")
+        looking.goto(f"{looking.url}system")
+        expect(looking.get_by_text("desk (desktop)")).to_be_visible()
+        expect(looking.get_by_role("button", name="Send a test")).to_have_count(0)

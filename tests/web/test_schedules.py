@@ -44,3 +44,25 @@ def test_a_schedule_says_what_it_came_to_and_is_paused_resumed_and_run_now(
     looking.goto(f"{page.evaluate('location.origin')}/ui/schedules")
     expect(looking.get_by_role("link", name="nightly")).to_be_visible()
     expect(looking.get_by_role("button", name="Run now")).to_have_count(0)
+
+
+@pytest.mark.requirement("web:schedules")
+def test_a_plan_that_ran_becomes_a_schedule(home: LiveHome, browsers: Browsers) -> None:
+    specs = [
+        {"task": "true", "label": "list", "agentId": "sh"},
+        {"task": "true", "label": "count", "agentId": "sh", "dependsOn": ["list"]},
+    ]
+    plan = home.post("/v1/plans", {"name": "audit", "specs": specs, "cwd": str(home.work)})
+    home.wait(*(each["runId"] for each in plan["receipts"]))
+    page = browsers.at_the_page()
+    page.goto(f"{page.url}plans/{plan['planId']}")
+    page.get_by_role("button", name="Use as a new plan").click()
+    page.get_by_role("button", name="Show what would start").click()
+    times = page.get_by_role("region", name="Or at its times")
+    times.get_by_label("when").fill("@weekly")
+    times.get_by_role("button", name="Schedule it").click()
+    expect(page.get_by_role("heading", name="Schedules", level=1)).to_be_visible()
+    expect(page.get_by_role("link", name="audit")).to_be_visible()
+    (made,) = home.get("/v1/schedules")["schedules"]
+    assert (made["name"], made["steps"]) == ("audit", 2)
+    assert home.get("/v1/runs")["total"] == 2

@@ -1,5 +1,5 @@
-import { lazy, Suspense } from "react";
-import { Route, Switch } from "wouter";
+import { lazy, Suspense, useEffect, useState, type ComponentType } from "react";
+import { Link, Route, Switch } from "wouter";
 import type { Problem } from "./api/client";
 import { Dialogs } from "./components/dialogs";
 import { LoggedOut } from "./components/logged-out";
@@ -7,32 +7,70 @@ import { Peek } from "./components/peek";
 import { Shell } from "./components/shell";
 import { Skeleton } from "./components/states";
 import { Toasts } from "./components/toasts";
-import { link } from "./live/live";
+import { link, queries } from "./live/live";
 import { useStorePart } from "./live/store";
 import { NowPage } from "./pages/now";
 
-// Each page comes when it is opened; Now is what most come for, and comes with the rest.
+type Load<P> = () => Promise<{ default: ComponentType<P> }>;
+
+const loads: (() => Promise<unknown>)[] = [];
+
+/** A page that comes when it is opened, or was fetched before: then its click waits for nothing, where React lets a
+ * fallback stand for 300 ms.
+ */
+function page<P extends object>(load: Load<P>): ComponentType<P> {
+  let here: ComponentType<P> | null = null;
+  const get = async () => {
+    const found = await load();
+    here = found.default;
+    return found;
+  };
+  loads.push(get);
+  const Late = lazy(get) as ComponentType<P>;
+  return (props) => {
+    const [Page] = useState(() => here ?? Late);
+    return <Page {...props} />;
+  };
+}
+
+async function fetchAll(): Promise<void> {
+  try {
+    for (const load of loads) await load();
+  } catch {
+    // The one that is opened says what is wrong.
+  }
+}
+
+// Now is what most come for, and comes with the rest.
 const importRuns = () => import("./pages/runs");
-const RunsPage = lazy(importRuns);
-const RunPage = lazy(() => import("./pages/run"));
-const PlansPage = lazy(() => import("./pages/plans"));
-const PlanPage = lazy(() => import("./pages/plan"));
-const SchedulesPage = lazy(() => import("./pages/schedules"));
-const SessionsPage = lazy(() => import("./pages/sessions"));
-const SessionPage = lazy(() => import("./pages/session"));
-const InboxPage = lazy(() => import("./pages/inbox"));
-const ComparePage = lazy(() => import("./pages/compare"));
-const AgentsPage = lazy(() => import("./pages/agents"));
-const CostPage = lazy(() => import("./pages/cost"));
-const AlertsPage = lazy(() => import("./pages/alerts"));
-const SystemPage = lazy(() => import("./pages/system"));
-const NewRunPage = lazy(() => import("./pages/new-run"));
+const RunsPage = page(importRuns);
+const RunPage = page(() => import("./pages/run"));
+const PlansPage = page(() => import("./pages/plans"));
+const PlanPage = page(() => import("./pages/plan"));
+const SchedulesPage = page(() => import("./pages/schedules"));
+const SessionsPage = page(() => import("./pages/sessions"));
+const SessionPage = page(() => import("./pages/session"));
+const InboxPage = page(() => import("./pages/inbox"));
+const ComparePage = page(() => import("./pages/compare"));
+const AgentsPage = page(() => import("./pages/agents"));
+const CostPage = page(() => import("./pages/cost"));
+const AlertsPage = page(() => import("./pages/alerts"));
+const SystemPage = page(() => import("./pages/system"));
+const SearchPage = page(() => import("./pages/search"));
+const NewRunPage = page(() => import("./pages/new-run"));
 
 // Whoever comes for the list waits for the login and for its code at the same time.
 if (location.pathname.endsWith("/runs")) void importRuns();
 
+/** What is shown first comes first. */
+const IDLE_MS = 1_000;
+
 export function App({ problem }: { problem: Problem | null }) {
   const state = useStorePart(link, (now) => now.state);
+  useEffect(() => {
+    const ahead = () => void (queries.isFetching() > 0 ? setTimeout(ahead, IDLE_MS) : fetchAll());
+    if (state === "live") setTimeout(ahead, IDLE_MS);
+  }, [state]);
   if (problem !== null) return <LoggedOut problem={problem} />;
   if (state === "loggedOut") return <LoggedOut problem={null} />;
   // Until the stream says where it is: what changes between an answer and it would be missed.
@@ -57,9 +95,13 @@ export function App({ problem }: { problem: Problem | null }) {
             <Route path="/cost" component={CostPage} />
             <Route path="/alerts" component={AlertsPage} />
             <Route path="/system" component={SystemPage} />
+            <Route path="/search" component={SearchPage} />
             <Route path="/new" component={NewRunPage} />
             <Route>
               <h1>There is no such page</h1>
+              <p>
+                <Link href="/">Now</Link> says what goes on.
+              </p>
             </Route>
           </Switch>
         </Suspense>

@@ -49,6 +49,10 @@ export function useFailed(ids: readonly string[]): ReadonlyMap<string, api.RunRo
   return useMemo(() => new Map(found.data?.runs.map((run) => [run.runId, run])), [found.data]);
 }
 export const useRuns = (query: api.RunsQuery, enabled = true) => useList<api.RunPage, api.RunsQuery>("/v1/runs", query, enabled);
+/** The most rows of one answer. */
+export const ROWS_MAX = 1_000;
+/** Runs of some time back, asked once: what a chart of many rows shows is as of then. */
+export const useRunsSince = (since: string) => useStill<api.RunPage, api.RunsQuery>("/v1/runs", { since, archived: true, limit: ROWS_MAX }, since !== "");
 /** All runs, the newest first, in pages as large as they come. */
 export const useOlderRuns = () =>
   useInfiniteQuery({
@@ -64,6 +68,26 @@ export const useTrackRecords = (by: string, days: number) =>
   useList<api.TrackRecords, api.StatsQuery>("/v1/agents/stats", { by, days });
 
 export const useSeries = (query: api.SeriesQuery) => useList<api.Series, api.SeriesQuery>("/v1/stats/series", query);
+
+/** The newest run that no other run spawned. */
+export const useLastRun = () => useRuns({ roots: true, limit: 1 });
+/** Its directory: most who start another one mean the same. Before the first, the user's own; null = not known yet. */
+export function useLastDirectory(): string | null {
+  const runs = useLastRun();
+  const daemon = useDiagnostics();
+  if ([runs, daemon].some((each) => each.data === undefined && each.error === null)) return null;
+  return runs.data?.runs[0]?.directory ?? daemon.data?.userDirectory ?? "";
+}
+
+/** What the newest run promised, `{}` = nothing; null = not known yet. */
+export function useLastContract(): object | null {
+  const runs = useLastRun();
+  const id = runs.data?.runs[0]?.runId ?? "";
+  const run = useStill<api.RunDetail>(runPath(id), {}, id !== "");
+  if (runs.data === undefined && runs.error === null) return null;
+  if (id !== "" && run.data === undefined && run.error === null) return null;
+  return (run.data?.originalSpawnParams as { verification?: object } | undefined)?.verification ?? {};
+}
 
 export const useRun = (id: string) => useRunPart<api.RunDetail>(id, "");
 export const useRunStatus = (id: string) => useRunPart<api.RunStatus>(id, "status");

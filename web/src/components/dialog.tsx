@@ -18,7 +18,8 @@ export function Dialog({ title, onClose, children, className = "", hideTitle = f
       className={className}
       aria-label={title}
       onClose={onClose}
-      onClick={(event) => {
+      // Where it began: words that are marked with the mouse may end outside.
+      onPointerDown={(event) => {
         if (event.target === box.current) onClose();
       }}
     >

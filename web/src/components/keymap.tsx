@@ -7,7 +7,7 @@ const KEYS: readonly (readonly [string, readonly (readonly [string, string])[]])
   [
     "Anywhere",
     [
-      ["Ctrl K", "find a run, go to a page"],
+      ["Ctrl K", "find anything, start a task (>)"],
       ["?", "these keys"],
       ["c", "new run"],
       ["q", "next that needs you"],

@@ -1,10 +1,13 @@
 // A plan as JSON: the daemon says what its steps would come to, before they are started.
 import { useState } from "react";
 import { useLocation } from "wouter";
+import { reason } from "../api/actions";
 import { post } from "../api/client";
-import type { DryRun, PlanReceipt } from "../api/types";
+import type { DryRun, PlanReceipt, ScheduleRow } from "../api/types";
 import { useDraft } from "../live/drafts";
+import { toldDone, toldFailed } from "../live/toasts";
 import { counted } from "../text/amounts";
+import { plain } from "../text/marks";
 import { DEFAULT_AGENT } from "../text/new-run";
 import { Act } from "./act";
 import { Form } from "./form";
@@ -71,11 +74,40 @@ export function NewPlanForm({ directory }: { directory: string }) {
         </div>
       </Panel>
       {planned !== null && <WouldStart planned={planned} />}
+      {planned !== null && <AtTimes plan={planIn(text)} cwd={cwd} done={clear} />}
       <Refused error={problem} />
       <Act type="submit" className="primary" disabled={text.trim() === ""}>
         {planned !== null ? `Start ${counted(planned.runs.length, "run")}` : "Show what would start"}
       </Act>
     </Form>
+  );
+}
+
+/** The same at its times, as a schedule, in place of now. */
+function AtTimes({ plan, cwd, done }: { plan: Plan; cwd: string; done: () => void }) {
+  const [name, setName] = useState(plan.name ?? "");
+  const [when, setWhen] = useState("0 3 * * *");
+  const [, navigate] = useLocation();
+  const add = async () => {
+    try {
+      const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+      const { name: planName = name, ...others } = plan;
+      const made = await post<ScheduleRow>("/v1/schedules", { ...others, planName, name, when, zone, cwd, defaultAgent: DEFAULT_AGENT });
+      toldDone(`${plain(made.name)}: ${made.words}`);
+      done();
+      navigate("/schedules");
+    } catch (error) {
+      toldFailed("It was not scheduled", reason(error));
+    }
+  };
+  return (
+    <Panel title="Or at its times" note="a line of cron, @daily, or every 15m; in this browser’s time zone">
+      <div className="body filters">
+        <label className="check">name <input value={name} onChange={(event) => setName(event.target.value)} /></label>
+        <label className="check">when <input className="mono" value={when} onChange={(event) => setWhen(event.target.value)} /></label>
+        <Act disabled={name.trim() === "" || when.trim() === ""} onClick={() => void add()}>Schedule it</Act>
+      </div>
+    </Panel>
   );
 }
 

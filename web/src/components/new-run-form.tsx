@@ -1,11 +1,12 @@
 // A new run as a form: what, who, where, done when, at most. What would start is shown meanwhile.
-import { useEffect, useId, useState } from "react";
+import { useId, useState } from "react";
 import { useLocation } from "wouter";
 import { post } from "../api/client";
 import { useAgents } from "../api/queries";
-import type { ConfiguredAgent, DryRun, SpawnReceipt } from "../api/types";
+import type { ConfiguredAgent, SpawnReceipt } from "../api/types";
 import { useDraft } from "../live/drafts";
-import { CHECKS, DEFAULT_AGENT, drafted, formOf, type Check, type Draft, type Form as Filled } from "../text/new-run";
+import { useDryRun } from "../live/dry-run";
+import { CHECKS, DEFAULT_AGENT, drafted, formOf, type Check, type Form as Filled } from "../text/new-run";
 import { textOf, type Field } from "../text/spec-schema";
 import { Act, useWhyNot } from "./act";
 import { Choice, Form } from "./form";
@@ -19,7 +20,6 @@ const FIRST: Readonly<Record<string, readonly [string, string]>> = {
   agentId: ["agent", "who does it"],
   cwd: ["directory", "where it works"],
 };
-const PAUSE_MS = 400;
 
 type Props = { fields: readonly Field[]; given: Readonly<Record<string, unknown>>; name: string };
 
@@ -95,34 +95,6 @@ export function NewRunForm({ fields, given, name }: Props) {
   );
 }
 
-type Asked = { asked: string; planned?: DryRun; problem?: unknown };
-
-/** What the daemon says of what stands in the form now; null = it was not asked yet. */
-function useDryRun(draft: Draft): Asked | null {
-  const asked = "spec" in draft ? JSON.stringify(draft.spec) : null;
-  const [found, setFound] = useState<Asked | null>(null);
-  useEffect(() => {
-    if (asked === null) return;
-    let isWanted = true;
-    const ask = async () => {
-      let answer: Asked;
-      try {
-        const body = { spec: JSON.parse(asked) as unknown, defaultAgent: DEFAULT_AGENT };
-        answer = { asked, planned: await post<DryRun>("/v1/runs/dry-run", body) };
-      } catch (problem) {
-        answer = { asked, problem };
-      }
-      if (isWanted) setFound(answer);
-    };
-    const timer = setTimeout(() => void ask(), PAUSE_MS);
-    return () => {
-      isWanted = false;
-      clearTimeout(timer);
-    };
-  }, [asked]);
-  return found?.asked === asked ? found : null;
-}
-
 function Checks({ checks, onChange }: { checks: readonly Check[]; onChange: (next: readonly Check[]) => void }) {
   const put = (at: number, next: Partial<Check>) => onChange(checks.map((each, place) => (place === at ? { ...each, ...next } : each)));
   return (
@@ -130,7 +102,7 @@ function Checks({ checks, onChange }: { checks: readonly Check[]; onChange: (nex
       {checks.map((each, at) => (
         <div key={at} className="filters" role="group" aria-label={`check ${at + 1}`}>
           <Choice name="kind" value={each.kind} options={Object.entries(CHECKS)} onChoose={(kind) => put(at, { kind: kind as Check["kind"] })} />
-          <input aria-label={each.kind === "command" ? "command" : "file"} className="mono" value={each.text} onChange={(event) => put(at, { text: event.target.value })} />
+          <input autoFocus={each.text === ""} aria-label={each.kind === "command" ? "command" : "file"} className="mono" value={each.text} onChange={(event) => put(at, { text: event.target.value })} />
           {each.kind === "regex" && (
             <input aria-label="regular expression" className="mono" value={each.pattern} onChange={(event) => put(at, { pattern: event.target.value })} />
           )}
@@ -164,7 +136,7 @@ function FieldInput({ field, text, agents, onChange }: InputProps) {
     <div className={field.name === "task" || field.kind === "json" ? "field whole" : "field"}>
       <label htmlFor={id}>{label}</label>
       {field.name === "task" ? (
-        <textarea {...common} rows={4} required />
+        <textarea {...common} rows={4} required autoFocus />
       ) : field.kind === "json" ? (
         <textarea {...common} rows={2} placeholder="JSON" className="mono" />
       ) : field.name === "agentId" ? (

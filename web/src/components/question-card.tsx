@@ -177,7 +177,7 @@ function Afterwards({ request }: { request: WorkerRequest }) {
           ”.{" "}
         </>
       )}
-      {waitingTotal === 0 ? "No other run waits for this one." : `${waiting.map((each) => plain(each.label)).join(", ")}${waitingTotal > waiting.length ? ` and ${waitingTotal - waiting.length} more` : ""} wait for it.`}
+      {waitingTotal === 0 ? "No other run waits for this one." : `${waiting.map((each) => plain(each.label)).join(", ")}${waitingTotal > waiting.length ? ` and ${waitingTotal - waiting.length} more` : ""} ${waitingTotal === 1 ? "waits" : "wait"} for it.`}
     </>
   );
 }

@@ -17,3 +17,6 @@ export const compareAt = (a: string, b: string) => `/compare?${new URLSearchPara
 export const treeAt = (id: string) => `/trees/${encodeURIComponent(id)}`;
 export const planAt = (id: string) => `/plans/${encodeURIComponent(id)}`;
 export const sessionAt = (key: string) => `/sessions/${encodeURIComponent(key)}`;
+export const runsAt = (q: string) => `/runs?${new URLSearchParams({ q })}`;
+/** Where the transcripts are searched for some words, each as it is. */
+export const searchAt = (words: string) => `/search?${new URLSearchParams({ grep: words.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&") })}`;

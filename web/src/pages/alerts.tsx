@@ -1,4 +1,5 @@
 // What is wrong now with runs at work, and which alerts were raised before.
+import { Link } from "wouter";
 import { useAlerts, useAttention } from "../api/queries";
 import type { RaisedAlert } from "../api/types";
 import { WordChip } from "../components/chip";
@@ -72,7 +73,9 @@ export default function AlertsPage() {
         <Answered query={history}>
           {() =>
             raised.length === 0 ? (
-              <Empty title="No alerts" />
+              <Empty title="No alerts">
+                <p>A run that is stuck, fails in a loop or nears its budget is told of here. <Link href="/runs">All runs</Link></p>
+              </Empty>
             ) : (
               <ul className="lines">
                 {raised.map((each) => (

@@ -2,8 +2,8 @@
 // nobody reported is unknown, and not 0.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { useAgents, useDiagnostics, useRuns, useSeries, useTrackRecords } from "../api/queries";
-import type { Series, SeriesBucket, TrackRecords } from "../api/types";
+import { useAgents, useDiagnostics, useRuns, useRunsSince, useSchedules, useSeries, useTrackRecords } from "../api/queries";
+import type { ScheduleRow, Series, SeriesBucket, TrackRecords } from "../api/types";
 import { BarCell } from "../components/bars";
 import { BudgetBar, Dollars, Usd } from "../components/cost";
 import { Choice } from "../components/form";
@@ -14,7 +14,8 @@ import { Answered, Empty } from "../components/states";
 import { Ahead } from "../components/when";
 import { useAddress } from "../live/address";
 import { count, counted, dollars, NOT_REPORTED } from "../text/amounts";
-import { span } from "../text/times";
+import { clockSeconds, ms, span } from "../text/times";
+import { waitOf, waitsIn } from "../text/waits";
 
 const UTC_DAY = new Intl.DateTimeFormat("en", { day: "numeric", month: "short", timeZone: "UTC" });
 const FAILED = new Set(["error", "timeout", "lost", "partial"]);
@@ -24,21 +25,31 @@ export default function CostPage() {
   const [days, by, agent] = [Number(inAddress("days") || 14), inAddress("by") || "agent", inAddress("agent")];
   const agents = useAgents().data?.agents ?? [];
   const series = useSeries({ by: "outcome", bucket: days === 1 ? "hour" : "day", days, agent: agent || null });
-  const groups = useTrackRecords(by, days);
+  const isBySchedule = by === "schedule";
+  const groups = useTrackRecords(isBySchedule ? "tag" : by, days);
+  const schedules = useSchedules().data?.schedules ?? [];
+  const since = series.data?.buckets[0]?.beginsAt ?? "";
   return (
     <>
       <Heading title="Cost" note="and failures, as attempts ended; US dollars as the workers report them" />
       <div className="filters">
         <Choice name="how far back" value={days} options={[1, 7, 14, 30].map((each) => [each, each === 1 ? "today" : `${each} days`])} onChoose={(next) => put("days", next)} />
         <Choice name="whose attempts" value={agent} options={[["", "all agents"], ...agents.map(({ id }) => [id, id] as const)]} onChoose={(next) => put("agent", next)} />
-        <Choice name="added up by" value={by} options={["agent", "model", "tag"].map((each) => [each, `by ${each}`])} onChoose={(next) => put("by", next)} />
+        <Choice name="added up by" value={by} options={["agent", "model", "tag", "schedule"].map((each) => [each, `by ${each}`])} onChoose={(next) => put("by", next)} />
       </div>
       <Answered query={series}>{(found) => <OverTime series={found} agent={agent} />}</Answered>
-      <Answered query={groups}>{(found) => <Groups found={found} since={series.data?.buckets[0]?.beginsAt ?? ""} />}</Answered>
+      <Answered query={groups}>{(found) => <Groups found={isBySchedule ? ofSchedules(found, schedules) : found} since={since} />}</Answered>
+      {series.data && <InLine series={series.data} since={since} />}
       <Shared />
       <Trees />
     </>
   );
+}
+
+/** Of the sums by tag those of schedules, by their names. */
+function ofSchedules({ stats }: TrackRecords, schedules: readonly ScheduleRow[]): Grouped {
+  const names = new Map(schedules.map((each) => [each.tag, each.name]));
+  return { by: "schedule", stats: stats.filter(({ name }) => names.has(name ?? "")), labelOf: (tag) => names.get(tag) ?? tag };
 }
 
 /** The list of runs that were spawned in a time, with more of a filter. */
@@ -47,6 +58,7 @@ function runsIn(since: string, until: string, words: readonly string[], sort = "
   return `/runs?${new URLSearchParams(Object.entries(given).filter(([, value]) => value !== ""))}`;
 }
 
+const dayOf = (since: string, bucket: string) => (bucket === "day" ? UTC_DAY.format(new Date(since)) : since.slice(11, 16));
 const wordOf = (name: string, value: string) => `${name}:${/\s/.test(value) ? `"${value}"` : value}`;
 const failedIn = ({ sums }: Pick<SeriesBucket, "sums">) => sums.reduce((sum, each) => sum + (FAILED.has(each.name ?? "") ? each.attempts : 0), 0);
 
@@ -59,7 +71,7 @@ function OverTime({ series, agent }: { series: Series; agent: string }) {
     const [since, until, failed] = [bucket.beginsAt ?? "", buckets[at + 1]?.beginsAt ?? "", failedIn(bucket)];
     const { attempts, costUsd, costKnownOf } = bucket.total;
     return [
-      <Link href={runsIn(since, until, words)}>{series.bucket === "day" ? UTC_DAY.format(new Date(since)) : since.slice(11, 16)}</Link>,
+      <Link href={runsIn(since, until, words)}>{dayOf(since, series.bucket)}</Link>,
       attempts === 0 ? "–" : attempts,
       failed > 0 && <BarLink to={runsIn(since, until, [...words, "state:failed"])} part={failed / most.failed} kind="bad" text={`${failed} failed`} />,
       costUsd !== null ? <BarLink to={runsIn(since, until, words, "cost")} part={costUsd / most.usd} kind="work" text={dollars(costUsd)} /> : attempts > 0 && <Usd usd={null} />,
@@ -90,7 +102,7 @@ function Tile({ title, value, note }: { title: string; value: ReactNode; note: s
   );
 }
 
-function BarLink({ to, part, kind, text }: { to: string; part: number; kind: "bad" | "work"; text: string }) {
+function BarLink({ to, part, kind, text }: { to: string; part: number; kind: "bad" | "work" | "wait"; text: string }) {
   return (
     <Link href={to} className="barlink">
       <BarCell from={0} to={part} kind={kind} /> {text}
@@ -98,8 +110,10 @@ function BarLink({ to, part, kind, text }: { to: string; part: number; kind: "ba
   );
 }
 
-/** What each agent, model or tag came to; the lengths are of the newest attempts. */
-function Groups({ found: { by, stats }, since }: { found: TrackRecords; since: string }) {
+type Grouped = Pick<TrackRecords, "by" | "stats"> & { labelOf?: (name: string) => string };
+
+/** What each agent, model, tag or schedule came to; the lengths are of the newest attempts. */
+function Groups({ found: { by, stats, labelOf = (name) => name }, since }: { found: Grouped; since: string }) {
   return (
     <Panel title={`By ${by}`} note="failed but for refusals of a provider; lengths of the newest attempts">
       {stats.length === 0 ? (
@@ -110,7 +124,7 @@ function Groups({ found: { by, stats }, since }: { found: TrackRecords; since: s
           columns={[by, "attempts", "failed", "p50", "p95", "tokens", "reported", "cost known of"]}
           numbers={[1, 2, 3, 4, 5, 6, 7]}
           rows={stats.map(({ name, attemptCount, outcomes, took, tokens, tokensKnown, costUsd, costKnown }) => [
-            name === null ? by === "model" ? "the program’s own choice" : "–" : <Link href={runsIn(since, "", [wordOf(by, name)])}>{name}</Link>,
+            name === null ? by === "model" ? "the program’s own choice" : "–" : <Link href={runsIn(since, "", [wordOf(by === "schedule" ? "tag" : by, name)])}>{labelOf(name)}</Link>,
             attemptCount,
             ["failure", "timeout", "partial"].reduce((sum, each) => sum + (outcomes[each] ?? 0), 0),
             took === null ? "–" : span(took.p50Ms),
@@ -119,6 +133,38 @@ function Groups({ found: { by, stats }, since }: { found: TrackRecords; since: s
             <Usd usd={costUsd} />,
             `${costKnown} of ${attemptCount}`,
           ])}
+        />
+      )}
+    </Panel>
+  );
+}
+
+/** How many runs waited to begin at once, and for how long: for a slot, for other runs, or for a person. */
+function InLine({ series: { bucket, buckets }, since }: { series: Series; since: string }) {
+  const runs = useRunsSince(since);
+  if (runs.data === undefined) return <Answered query={runs}>{() => null}</Answered>;
+  const { runs: rows, nowAt, total } = runs.data;
+  const begins = buckets.map((each) => ms(each.beginsAt) ?? 0);
+  const waits = waitsIn(begins, rows.map(waitOf(ms(nowAt) ?? 0)));
+  const most = Math.max(1, ...waits.map((each) => each.most));
+  const isCut = (total ?? 0) > rows.length;
+  return (
+    <Panel title="Waited to begin" note={`${isCut ? `of the newest ${rows.length.toLocaleString("en")} runs` : `of ${counted(rows.length, "run")}`}, for a slot, other runs or a person; as of ${clockSeconds(ms(nowAt) ?? 0)}`}>
+      {waits.every((each) => each.most === 0) ? (
+        <Empty title="No run had to wait" />
+      ) : (
+        <Table
+          name="waited to begin"
+          columns={[bucket, "at once", "longest"]}
+          numbers={[2]}
+          rows={waits
+            .map(({ most: atOnce, longestMs }, at) => [
+              dayOf(buckets[at]?.beginsAt ?? "", bucket),
+              atOnce > 0 && <BarLink to={runsIn(buckets[at]?.beginsAt ?? "", buckets[at + 1]?.beginsAt ?? "", [])} part={atOnce / most} kind="wait" text={`${atOnce}`} />,
+              atOnce > 0 && span(longestMs),
+            ])
+            .filter(([, bar]) => bar)
+            .reverse()}
         />
       )}
     </Panel>

@@ -49,7 +49,7 @@ export default function InboxPage() {
           messages.length === 0 ? (
             <div className="box">
               <Empty title={isAll ? "No messages yet" : "Nothing unread"}>
-                <p>How runs end, what they ask and what they report comes here.</p>
+                <p>How runs end, what they ask and what they report comes here. <Link href="/runs">All runs</Link></p>
               </Empty>
             </div>
           ) : (

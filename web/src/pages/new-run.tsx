@@ -6,7 +6,7 @@ import { Heading } from "../components/heading";
 import { NewPlanForm } from "../components/new-plan-form";
 import { NewRunForm } from "../components/new-run-form";
 import { Answered, Empty, Skeleton } from "../components/states";
-import { useDiagnostics, useOpenApi, useRun, useRuns } from "../api/queries";
+import { useLastDirectory, useOpenApi, useRun } from "../api/queries";
 import { fieldsOf } from "../text/spec-schema";
 
 export default function NewRunPage() {
@@ -37,14 +37,6 @@ function OnlyLooking() {
       </Empty>
     </>
   );
-}
-
-/** The directory of the newest run: most who start another one mean the same. Before the first, the user's own. */
-function useLastDirectory(): string | null {
-  const runs = useRuns({ limit: 1 });
-  const daemon = useDiagnostics();
-  if ([runs, daemon].some((each) => each.data === undefined && each.error === null)) return null;
-  return runs.data?.runs[0]?.directory ?? daemon.data?.userDirectory ?? "";
 }
 
 function PlanForm() {

@@ -2,18 +2,19 @@
 import { memo, useMemo, useState } from "react";
 import { Link } from "wouter";
 import { cancel, markRead, redeliver, retry, retryPlan, retrySoon, soon } from "../api/actions";
-import { NOW_ROWS, useAttention, useEnded, useFailed, useVersion, useWaiting, useWorking } from "../api/queries";
+import { NOW_ROWS, useAttention, useEnded, useFailed, useWaiting, useWorking } from "../api/queries";
 import type { Attention, AttentionItem, RunPage, RunRow } from "../api/types";
 import { Act } from "../components/act";
 import { StateChip, WordChip } from "../components/chip";
 import { Cost } from "../components/cost";
+import { FirstSteps } from "../components/first-steps";
 import { Heading } from "../components/heading";
 import { Questions } from "../components/question-card";
 import { RowScope, useRow } from "../components/rows";
 import { RunLine } from "../components/run-line";
 import { RunLink } from "../components/run-link";
 import { Said } from "../components/said";
-import { Answered, Command, Empty } from "../components/states";
+import { Answered, Empty } from "../components/states";
 import { needsSomebody } from "../components/title";
 import { Ago, Ahead } from "../components/when";
 import { counted } from "../text/amounts";
@@ -34,7 +35,7 @@ export function NowPage() {
     <RowScope>
       <Heading title="Now" />
       {isNew ? (
-        <NothingYet />
+        <FirstSteps />
       ) : (
         <>
           <Answered query={attention}>
@@ -48,20 +49,6 @@ export function NowPage() {
         </>
       )}
     </RowScope>
-  );
-}
-
-function NothingYet() {
-  const version = useVersion().data;
-  return (
-    <Empty title="No runs yet">
-      <p>
-        Hand something over, <Link href="/new">here</Link> (<kbd>c</kbd>) or from a shell:
-      </p>
-      <Command text="subagents run 'wc -l README.md' --label first" />
-      <Command text="subagents demo" />
-      {version?.degraded && <p className="note">New runs are not accepted: {version.degraded}</p>}
-    </Empty>
   );
 }
 

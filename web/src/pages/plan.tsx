@@ -2,9 +2,9 @@
 import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import { GRACE, reason, retryPlan } from "../api/actions";
-import { post, remove } from "../api/client";
+import { get, post, remove, runPath } from "../api/client";
 import { useGraph } from "../api/queries";
-import type { Graph } from "../api/types";
+import type { Graph, RunDetail } from "../api/types";
 import { Act } from "../components/act";
 import { StateChip, WordChip } from "../components/chip";
 import { Heading } from "../components/heading";
@@ -16,7 +16,8 @@ import { Said } from "../components/said";
 import { Spacer } from "../components/spacer";
 import { Answered } from "../components/states";
 import { Took } from "../components/when";
-import { toldFailed, toldPlanned } from "../live/toasts";
+import { keepDraft } from "../live/drafts";
+import { toldDone, toldFailed, toldPlanned } from "../live/toasts";
 import { counted } from "../text/amounts";
 import { FOLD_BY_STATE, TABLE_ABOVE } from "../text/graph";
 import { plain } from "../text/marks";
@@ -71,6 +72,9 @@ function Shown({ graph, id, isTree }: { graph: Graph; id: string; isTree: boolea
   );
 }
 
+/** Of a plan with more steps the form would be a file that nobody edits in a field. */
+const COPIED_MAX = 50;
+
 function PlanActions({ graph, id }: { graph: Graph; id: string }) {
   const [, navigate] = useLocation();
   const active = graph.nodes.filter((each) => !isEnded(each)).length;
@@ -93,12 +97,27 @@ function PlanActions({ graph, id }: { graph: Graph; id: string }) {
     const found = await retryPlan(id);
     if (found !== null) navigate(planAt(found));
   };
-  return active > 0 ? (
-    <Act className="danger" onClick={() => void stop()}>
-      Cancel {active}
-    </Act>
-  ) : (
-    <Act onClick={() => void again()}>Retry what failed</Act>
+  const asDraft = async () => {
+    try {
+      const steps = await Promise.all(graph.nodes.map((each) => get<RunDetail>(runPath(each.runId))));
+      keepDraft("plan", JSON.stringify({ name: graph.name, specs: steps.map((each) => each.originalSpawnParams) }, null, 2));
+      toldDone("Its steps are here as they were spawned; a budget of the plan as a whole is not among them");
+      navigate("/new?plan=1");
+    } catch (error) {
+      toldFailed("Its steps could not be read", reason(error));
+    }
+  };
+  return (
+    <>
+      {graph.nodes.length <= COPIED_MAX && !graph.truncated && <Act onClick={() => void asDraft()}>Use as a new plan</Act>}
+      {active > 0 ? (
+        <Act className="danger" onClick={() => void stop()}>
+          Cancel {active}
+        </Act>
+      ) : (
+        <Act onClick={() => void again()}>Retry what failed</Act>
+      )}
+    </>
   );
 }
 

@@ -8,6 +8,7 @@ import type { RunPage, RunRow, RunsQuery } from "../api/types";
 import { Act } from "../components/act";
 import { BulkBar } from "../components/bulk-bar";
 import { Choice } from "../components/form";
+import { FirstSteps } from "../components/first-steps";
 import { Heading } from "../components/heading";
 import { MoreRow, PlanRow } from "../components/plan-row";
 import { RowScope } from "../components/rows";
@@ -15,7 +16,7 @@ import { useRowsInView } from "../components/rows-in-view";
 import { isByEnd, isOldestFirst, isRanked, RunTableHead, RunTableRow, SORTS, type Sort } from "../components/run-table";
 import { SavedFilters } from "../components/saved-filters";
 import { Spacer } from "../components/spacer";
-import { Answered, Command, Empty } from "../components/states";
+import { Answered, Empty } from "../components/states";
 import { TimeRange } from "../components/time-range";
 import { useAddress } from "../live/address";
 import { useKeys } from "../live/keys";
@@ -191,7 +192,8 @@ function useSteady(all: readonly RunRow[], key: string, isTouched: boolean, sort
   const places = useRef<ReadonlyMap<string, number>>(new Map());
   if (!isHeld) places.current = new Map(all.map((run, at) => [run.runId, at]));
   useEffect(() => {
-    if (!isHeld && (known.key !== key || known.newest !== newest)) setKnown({ key, newest });
+    // Before the first rows are here there is nothing to hold, wherever the page before was scrolled to.
+    if (!isHeld && newest !== "" && (known.key !== key || known.newest !== newest)) setKnown({ key, newest });
   }, [isHeld, key, newest, known]);
   const place = (run: RunRow) => places.current.get(run.runId) ?? all.length;
   if (isRanked(sort)) return [isHeld ? [...all].sort((a, b) => place(a) - place(b)) : all, 0, () => {}];
@@ -240,11 +242,7 @@ function Table({ rows, total, more, opened, chosen, sort, onSort, onToggle, onCh
 function NothingFits({ filter, hidden, clear }: { filter: string; hidden: number; clear: () => void }) {
   const everything = useCount();
   if (filter === "" && everything === 0) {
-    return (
-      <Empty title="No runs yet">
-        <Command text="subagents run 'wc -l README.md' --label first" />
-      </Empty>
-    );
+    return <FirstSteps />;
   }
   return (
     <Empty title={filter === "" ? "No run is active" : `No run fits ${filter}`}>

@@ -8,7 +8,7 @@ import { Act } from "../components/act";
 import { StateChip, WordChip } from "../components/chip";
 import { Heading } from "../components/heading";
 import { RowScope, useRow } from "../components/rows";
-import { runAt } from "../components/routes";
+import { runAt, runsAt } from "../components/routes";
 import { Said } from "../components/said";
 import { Answered, Command, Empty } from "../components/states";
 import { Ago, Ahead } from "../components/when";
@@ -75,7 +75,7 @@ function ScheduleLine({ schedule, isFirst }: { schedule: ScheduleRow; isFirst: b
   const isPaused = schedule.pausedAt !== null;
   const runs = useRuns({ tag: schedule.tag, archived: true, limit: Math.min((TIMES_SHOWN + 1) * (steps ?? 1), ROWS_MAX) });
   const rows = new Map(runs.data?.runs.map((run) => [run.runId, run]));
-  const itsRuns = `/runs?${new URLSearchParams({ q: `tag:${schedule.tag}` })}`;
+  const itsRuns = runsAt(`tag:${schedule.tag}`);
   const turn = () => void (isPaused ? change(name, "resume") : pause(name));
   const open = () => navigate(itsRuns);
   const row = useRow(schedule.scheduleId, isFirst, { Enter: open, o: open, p: turn, r: () => soon(`The work of ${plain(name)}`, () => runNow(name)) });

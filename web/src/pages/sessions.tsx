@@ -22,7 +22,9 @@ export default function SessionsPage() {
           const { total, totalIsBound } = pages[0] ?? { total: null, totalIsBound: false };
           const sessions = [...grouped(runs)];
           return sessions.length === 0 ? (
-            <Empty title="No session asked for anything yet" />
+            <Empty title="No session asked for anything yet">
+              <p>A shell, an agent or a browser has one once it starts a run: <Link href="/new">here</Link>, for instance.</p>
+            </Empty>
           ) : (
             <>
               <div className="box">

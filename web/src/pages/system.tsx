@@ -2,14 +2,15 @@
 import { useState } from "react";
 import { role } from "../api/login";
 import { reason } from "../api/actions";
-import { request } from "../api/client";
+import { post, request } from "../api/client";
 import { useAgents, useCluster, useConfig, useDiagnostics, useLogins, useVersion, useWaiting } from "../api/queries";
-import type { ClusterNode, Diagnostics } from "../api/types";
+import type { ChannelState, ClusterNode, Diagnostics, LoginCode } from "../api/types";
+import { Act } from "../components/act";
 import { Heading } from "../components/heading";
 import { Facts, Panel, Table } from "../components/panel";
 import { Said } from "../components/said";
 import { Answered, Command, Empty } from "../components/states";
-import { Ago, Ahead, Took } from "../components/when";
+import { Ago, Ahead, Clock, Took } from "../components/when";
 import { queries } from "../live/live";
 import { useStore } from "../live/store";
 import { toldDone, toldFailed } from "../live/toasts";
@@ -25,6 +26,7 @@ export default function SystemPage() {
         <div>
           <Nodes />
           <Lanes />
+          {diagnostics.data && <Channels channels={diagnostics.data.notifications} />}
           <Answered query={diagnostics}>{(found) => <Doctor found={found} />}</Answered>
           <Configuration />
         </div>
@@ -203,6 +205,76 @@ function Configuration() {
   );
 }
 
+/** Where else people hear of runs: when something got through last, and a button that tries it. */
+function Channels({ channels }: { channels: readonly ChannelState[] }) {
+  const [tried, setTried] = useState<Readonly<Record<string, string>>>({});
+  const test = async (to: string) => {
+    const put = (text: string) => setTried((before) => ({ ...before, [to]: text }));
+    put("sending …");
+    try {
+      const { problem } = await post<ChannelState>(`/v1/notifications/${encodeURIComponent(nameOf(to))}/test`);
+      put(problem === null ? "the test was taken: look there" : `the test was not taken: ${problem}`);
+    } catch (error) {
+      put(`the test was not sent: ${reason(error)}`);
+    }
+  };
+  return (
+    <Panel title="Notifications" note={counted(channels.length, "channel")}>
+      {channels.length === 0 ? (
+        <Empty title="Nobody is told of runs">
+          <p>Your desktop, your phone, a chat: name it in subagents.toml, then start the daemon again.</p>
+          <Command text={'[notifications.desk]\nurl = "desktop"'} />
+        </Empty>
+      ) : (
+        <ul className="body links">
+          {channels.map(({ to, sent, refused, lastSentAt, problem }) => (
+            <li key={to}>
+              <Said text={to} />{" "}
+              <span className="note">
+                {lastSentAt === null ? "nothing sent since the daemon began" : <>last <Ago at={lastSentAt} />, {sent} in all</>}
+                {refused > 0 && `, ${refused} refused`}
+              </span>{" "}
+              {isTried(to) && <Act className="plain" disabled={tried[to] === "sending …"} onClick={() => void test(to)}>Send a test</Act>}
+              {problem !== null && <p className="bad"><Said text={`Nothing gets through: ${problem}`} /></p>}
+              {tried[to] !== undefined && <p className="note" role="status"><Said text={tried[to]} /></p>}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );
+}
+
+/** `phone` of `phone (ntfy)`; a room of a chat has its address alone, and no test here. */
+const nameOf = (to: string) => to.replace(/ \([^)]*\)$/, "");
+const isTried = (to: string) => nameOf(to) !== to;
+
+/** An address that logs one more browser in, once, to look and change nothing. */
+function ReaderLink() {
+  const [made, setMade] = useState<LoginCode | null>(null);
+  const make = async () => {
+    try {
+      setMade(await post<LoginCode>("/v1/login/codes", { role: "viewer" }));
+    } catch (error) {
+      toldFailed("No link was made", reason(error));
+    }
+  };
+  return (
+    <div className="body">
+      <Act onClick={() => void make()}>Make a link for a reader</Act>
+      {made !== null && (
+        <>
+          <Command text={made.url} />
+          <p className="note" role="status">
+            It opens one browser on this machine, or behind <code>ssh -L</code>, once and until <Clock at={made.expiresAt} />. Who opens it may look,
+            and change nothing, until you log it out here.
+          </p>
+        </>
+      )}
+    </div>
+  );
+}
+
 /** Browsers that are logged in; any of them can be logged out. */
 function Browsers() {
   const logins = useLogins();
@@ -235,6 +307,7 @@ function Browsers() {
           </li>
         ))}
       </ul>
+      <ReaderLink />
     </Panel>
   );
 }

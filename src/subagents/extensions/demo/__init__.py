@@ -4,6 +4,7 @@ from subagents.extension import Command, Extension
 
 extension = Extension(
     name="demo",
+    routes=("subagents.extensions.demo.demo_routes",),
     commands={
         "Set up": (
             Command(

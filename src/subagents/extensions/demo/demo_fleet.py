@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 import subagents
+from subagents.cli.runs.submission import DEFAULT_AGENT
 from subagents.config.paths import Paths
 from subagents.domain.run.spec import (
     Artifact,
@@ -28,6 +29,8 @@ RETRIED: Final = "count"
 ASKS: Final = "report"
 LAST: Final = "summary"
 ANSWER: Final = "size"
+PATIENCE: Final = "30m"
+"""How long its question stands where a person answers it."""
 QUESTION: Final = "Sort the report by size or by name?"
 
 REPORT_TASK: Final = f"""\
@@ -63,6 +66,13 @@ class DemoDirectory:
     @classmethod
     def create(cls) -> "DemoDirectory":
         """Make the directory, the configuration and a copy of this package's source in it."""
+        directory = cls.with_sources()
+        directory.configure(_config(_bin_dir(directory.root)))
+        return directory
+
+    @classmethod
+    def with_sources(cls) -> "DemoDirectory":
+        """Make the directory and a copy of this package's source in it."""
         directory = cls.empty()
         package = Path(subagents.__file__).parent
         shutil.copytree(
@@ -70,7 +80,6 @@ class DemoDirectory:
             directory.work / "source" / "subagents",
             ignore=shutil.ignore_patterns("__pycache__"),
         )
-        directory.configure(_config(_bin_dir(directory.root)))
         return directory
 
     @classmethod
@@ -180,4 +189,22 @@ def fleet(directory: DemoDirectory) -> list[RunSpec]:
     ]
     return [
         msgspec.structs.replace(run, agent_id=run.label, cwd=str(directory.work)) for run in runs
+    ]
+
+
+def fleet_here(directory: DemoDirectory) -> list[RunSpec]:
+    """The same for a daemon whose configuration knows no demo: each is a line for a shell."""
+    worker, path = (
+        shlex.join((sys.executable, "-I", demo_worker.__file__)),
+        _bin_dir(directory.root),
+    )
+    return [
+        msgspec.structs.replace(
+            run,
+            agent_id=DEFAULT_AGENT,
+            task=f"export PATH={shlex.quote(path)}:$PATH\n{run.task.replace('60s', PATIENCE)}"
+            if run.label == ASKS
+            else f"# {run.task}\nexec {worker} {run.label}",
+        )
+        for run in fleet(directory)
     ]

@@ -18,6 +18,7 @@ extension = Extension(
     checks="subagents.extensions.notifications.notification_checks:checks",
     followers="subagents.extensions.notifications.who_is_told:followers",
     couriers="subagents.extensions.notifications.who_is_told:couriers",
+    routes=("subagents.extensions.notifications.notification_routes",),
     commands={
         "Set up": (
             Command(

@@ -40,7 +40,7 @@ def send_test(
             raise refusal("--threads", f"and {channel}: give one of them")
         return write_test(json=json)
     from subagents.config.layers import load  # noqa: PLC0415
-    from subagents.extensions.notifications.notifier import Notification  # noqa: PLC0415
+    from subagents.extensions.notifications.notifier import test_of  # noqa: PLC0415
     from subagents.extensions.notifications.who_is_told import channel_of  # noqa: PLC0415
     from subagents.followers.journal_export import (  # noqa: PLC0415
         ReceiverRefused,
@@ -62,7 +62,7 @@ def send_test(
         to = channel_of(configured[name], settings, os.environ)
         problem = None
         try:
-            to.send(Notification("subagents", f"A test of the channel {name}: it works."))
+            to.send(test_of(name))
         except (ReceiverRefused, ReceiverUnavailable) as error:
             problem = str(error)
         is_known = listening is None or f"{name} ({to.where})" in listening

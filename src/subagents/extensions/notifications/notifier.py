@@ -18,8 +18,8 @@ from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import SETTLED, Phase, Request, Run
 from subagents.domain.run.values import RunId, replace
 from subagents.extensions.notifications.notification_settings import NotificationReason
-from subagents.followers.journal_export import JournalExport, ReceiverRefused
-from subagents.ports import Batch, FeedEntry, RunFilter, Store, readable
+from subagents.followers.journal_export import JournalExport, ReceiverRefused, ReceiverUnavailable
+from subagents.ports import Batch, ExportState, FeedEntry, RunFilter, Store, readable
 from subagents.text import one_line
 
 log = logging.getLogger(__name__)
@@ -99,9 +99,19 @@ class Notifier(JournalExport):
             store=store,
             file=file,
         )
+        self.name = name
         self._channel = channel
         self._reasons = frozenset(reasons)
         self._now_ms = now_ms
+
+    def test(self) -> ExportState:
+        """Send one more now, from any thread; its state, and what came of it. Blocking."""
+        problem = None
+        try:
+            self._channel.send(test_of(self.name))
+        except (ReceiverRefused, ReceiverUnavailable) as error:
+            problem = str(error)
+        return replace(self._state, last_error=problem)
 
     def _concerns(self, batch: Batch) -> bool:
         return any(type(each.event) in ENDS or type(each.event) in ASKS for each in batch.journal)
@@ -225,6 +235,11 @@ class Notifier(JournalExport):
                     f"{text}\nsubagents inbox --attention",
                     "warning",
                 )
+
+
+def test_of(name: str) -> Notification:
+    """What is sent through a channel to try it."""
+    return Notification("subagents", f"A test of the channel {name}: it works.")
 
 
 def _group(run: Run) -> str:

@@ -38,6 +38,7 @@ export default function RunPage({ id, tab }: { id: string; tab: string }) {
           <CopyButton text={run?.runId ?? id} />
         </nav>
       </Heading>
+      {run === undefined && <h1 className="visually-hidden">{plain(id)}</h1>}
       <Answered query={query}>
         {(found) => (
           <>
