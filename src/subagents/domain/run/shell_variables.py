@@ -18,6 +18,7 @@ PROVIDER_VARIABLES: Final = (
     "CLAUDE_CODE_SKIP_BEDROCK_AUTH", "CLAUDE_CODE_SKIP_VERTEX_AUTH",
     "CODEX_HOME", "CODEX_API_KEY", "CODEX_CA_CERTIFICATE", "OPENAI_*", "GEMINI_*", "GOOGLE_*",
     "OPENROUTER_*", "DASHSCOPE_*", "QWEN_*", "GOOSE_*", "OPENCODE_*", "OPENCLAW_*",
+    "COPILOT_*", "KILO_*", "CLINE_*", "PI_*",
 )  # fmt: skip
 """Which model provider an agent program asks, and as whom."""
 STARTED_BY: Final = "SUBAGENTS_STARTED_BY"

@@ -60,7 +60,7 @@ PLACES: Final[Mapping[str, AgentPlaces]] = {
         stays_near=True,
     ),
     "copilot": AgentPlaces(
-        writable=("~/.copilot",),
+        writable=("~/.copilot", "~/.cache/copilot"),
         guarded=(
             *("~/.copilot/settings.json", "~/.copilot/mcp-config.json"),
             *("~/.copilot/lsp-config.json", "~/.copilot/permissions-config.json"),
