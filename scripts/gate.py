@@ -148,8 +148,8 @@ def run(parts: Sequence[str]) -> list[Ended]:
         ended = list(pool.map(_made if len(parts) == 1 else _made_and_shown, parts))
     used, idle, stolen = (now - then for now, then in zip(processors(), before, strict=True))
     whole = max(used + idle + stolen, 1)
-    machine = {"busy": used / whole, "stolen": min(stolen / whole, 0.9), "slower": slowness()}
-    return [replace(each, **machine) for each in ended]
+    slower, busy, stolen_share = slowness(), used / whole, min(stolen / whole, 0.9)
+    return [replace(each, slower=slower, busy=busy, stolen=stolen_share) for each in ended]
 
 
 def _made(part: str) -> Ended:
