@@ -316,6 +316,11 @@ class SharedSqlite(SqliteStore):
     # -- rows ------------------------------------------------------------------------------
 
     def _write(self, connection: object, batch: Batch) -> int:
+        # As PostgreSQL's statement has it: the owner's lease takes the place of that of any node,
+        # also of one that joined later and has the higher epoch.
+        owned = self._shared.owned(self.identity)
+        ours = [(each,) for each in batch.leases if self._shared.part_of.get(each) in owned]
+        connection.executemany("DELETE FROM lease WHERE run_id = ?", ours)  # type: ignore[attr-defined]  # as the class above has it
         number = super()._write(connection, batch)  # type: ignore[arg-type]  # as the class above has it
         for run_id in (each for each in batch.runs if each in batch.created):
             run = batch.runs[run_id]

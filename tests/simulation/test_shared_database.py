@@ -11,7 +11,7 @@ from subagents.domain.cluster.partitioning import PARTITIONS, partition_of
 from subagents.errors import Fenced, StoreUnavailable
 from subagents.extensions.cluster.shared_store import Member, SharedStore
 from subagents.extensions.testing.stored_values import ME, a_run, below, over
-from subagents.ports import Batch
+from subagents.ports import Batch, Lease
 
 LEASE_S = 6.0
 ALL = range(PARTITIONS)
@@ -156,3 +156,21 @@ def test_nothing_is_told_or_written_while_the_database_is_away(
     for act in (lambda: one.commit(Batch()), one.renew, one.survey, one.load_open):
         with pytest.raises(StoreUnavailable):
             act()
+
+
+@pytest.mark.requirement("cluster:simulated-store")
+def test_a_lease_is_that_of_the_owner_also_where_the_owner_before_had_joined_later(
+    node: Node,
+) -> None:
+    one, two = node("one"), node("two")
+    mine, run_id = partition_of(ME), a_run(1).id
+    two.claim(ALL)
+    created(two, 1)
+    later = Lease(run_id=run_id, attempt=1, owner="two", epoch=2, until_ms=1, cursor=1)
+    two.commit(Batch(leases={run_id: later}))
+    two.release({mine})
+    one.claim({mine})
+    renewed = Lease(run_id=run_id, attempt=1, owner="one", epoch=1, until_ms=2, cursor=2)
+    one.commit(Batch(leases={run_id: renewed}))
+
+    assert one.load_partitions({mine}).leases == [renewed]
