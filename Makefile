@@ -90,7 +90,7 @@ soak: ## what takes a night: an hour of torture, fuzzing, real programs, cluster
 	@$(PYTHON) -m scripts.gate soak
 
 # What the parts that run beside each other need: two installations into one .venv would meet.
-groups: $(call group,check) $(call group,static) $(call group,site) $(call group,package)
+groups: dev $(call group,check) $(call group,static) $(call group,site) $(call group,package)
 
 tests-check: $(call group,check)
 	@$(PY) $(PYTEST) --tier check --durations 10
