@@ -47,7 +47,11 @@ $(SETUP): pyproject.toml $(call moved,$(SETUP))
 
 $(VENV)/.group-%: pyproject.toml $$(call moved,$(VENV)/.group-$$*)
 	@$(call prepare,--group $* -e .)
-	@pwd -P > $@; pwd -P > $(SETUP)
+	@for each in $* $(within-$*); do pwd -P > $(VENV)/.group-$$each; done; pwd -P > $(SETUP)
+
+# The groups that one includes, so that they are not fetched again.
+within-check := dev static site browser
+within-ci := check package $(within-check)
 
 # uv where there is one, but it does not read pip's configuration (a company's index, say): when
 # it fails, pip has a go.
@@ -89,8 +93,9 @@ test-all: ## and the rest, an hour or two: every test, thousands of seeds, tortu
 soak: ## what takes a night: an hour of torture, fuzzing, real programs, clusters
 	@$(PYTHON) -m scripts.gate soak
 
-# What the parts that run beside each other need: two installations into one .venv would meet.
-groups: dev $(call group,check) $(call group,static) $(call group,site) $(call group,package)
+# What a tier needs, before its parts run beside each other: two installations would meet.
+groups-check: $(call group,check)
+groups-ci: $(call group,ci)
 
 tests-check: $(call group,check)
 	@$(PY) $(PYTEST) --tier check --durations 10

@@ -1,10 +1,14 @@
 """A tier as a whole: all parts run, all reds are told, and time counts on a quiet machine alone."""
 
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
 from scripts import gate
-from scripts.gate import Gate, passed
+from scripts.gate import GATES, Gate, passed
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture
@@ -41,10 +45,10 @@ def test_parts_that_run_beside_each_other_are_all_shown_whole_and_before_the_oth
 ) -> None:
     both = ("bad-1", "first", "second")
 
-    assert passed("check", Gate(("last",), budget_s=600, paired=both)) == 1
+    assert passed("check", Gate(("last",), budget_s=600, group="x", paired=both)) == 1
 
     done = make.read_text().split()
-    assert (done[0], sorted(done[1:4]), done[4]) == ("groups", sorted(both), "last")
+    assert (done[0], sorted(done[1:4]), done[4]) == ("groups-x", sorted(both), "last")
     said = capfd.readouterr().out
     assert all(f"\n== make {part}\nthe words of {part}\n" in said for part in (*both, "last"))
     assert "make -k bad-1\n" in said
@@ -80,3 +84,17 @@ def test_time_that_the_host_took_away_counts_in_no_budget(
     monkeypatch.setattr("scripts.gate.time.monotonic", iter((0.0, 100.0)).__next__)
 
     assert passed("check", Gate(("good",), budget_s=10)) == code
+
+
+@pytest.mark.requirement("tests:gate")
+@pytest.mark.parametrize("group", {each.group for each in GATES.values() if each.group})
+def test_what_a_group_includes_is_not_fetched_once_more(group: str) -> None:
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"]
+
+    def included(name: str) -> set[str]:
+        direct = {each["include-group"] for each in groups[name] if isinstance(each, dict)}
+        return direct.union(*map(included, direct))
+
+    listed = dict(re.findall(r"(?m)^within-(\w+) := (.*)$", (ROOT / "Makefile").read_text("utf-8")))
+    named = listed[group].replace("$(within-check)", listed["check"]).split()
+    assert (sorted(named), len({*named})) == (sorted(included(group)), len(named))
