@@ -51,7 +51,7 @@ $(VENV)/.group-%: pyproject.toml $$(call moved,$(VENV)/.group-$$*)
 
 # The groups that one includes, so that they are not fetched again.
 within-check := dev static site browser
-within-ci := check package $(within-check)
+within-ci := check package peers $(within-check)
 
 # uv where there is one, but it does not read pip's configuration (a company's index, say): when
 # it fails, pip has a go.

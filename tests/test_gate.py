@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from scripts import gate
-from scripts.gate import GATES, Gate, passed
+from scripts.gate import Gate, passed
 
 ROOT = Path(__file__).parents[1]
 
@@ -87,7 +87,7 @@ def test_time_that_the_host_took_away_counts_in_no_budget(
 
 
 @pytest.mark.requirement("tests:gate")
-@pytest.mark.parametrize("group", {each.group for each in GATES.values() if each.group})
+@pytest.mark.parametrize("group", ["check", "ci"])
 def test_what_a_group_includes_is_not_fetched_once_more(group: str) -> None:
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"]
 
