@@ -119,3 +119,15 @@ def test_what_is_of_a_later_tier_is_left_out_unless_the_command_line_names_it(
     kept = [re.sub(".*::", "", each) for each in selected(asked, arguments, PLACES)]
     assert [each for each in ["test_a", "test_b", "test_b[1]"] if each not in kept] == left_out
     assert {"test_quick", "test_x"} <= {*kept}
+
+
+@pytest.mark.requirement("tests:tiers")
+def test_files_with_dear_tests_come_first_and_each_stays_together() -> None:
+    a_place, later, *others = PLACES
+
+    assert selected(Tier.all, [], [others[2], later, a_place, *others[:2]]) == [
+        *others[:2],
+        later,
+        a_place,
+        others[2],
+    ]

@@ -127,26 +127,40 @@ class Selection:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
-        """Leave out single tests and cases."""
+        """Leave out single tests and cases, and put the dear files first.
+
+        At the end, so, all workers have some of the quick ones to do.
+        """
         runs = [self._runs(each) for each in items]
         left = [*compress(items, map(operator.not_, runs))]
         if left:
             config.hook.pytest_deselected(items=left)
             items[:] = [*compress(items, runs)]
+        dearest: dict[str, Tier] = {}
+        for each in items:
+            file = each.nodeid.partition("::")[0]
+            dearest[file] = max(self._tier(each), dearest.get(file, Tier.test))
+        items.sort(key=lambda each: dearest[each.nodeid.partition("::")[0]], reverse=True)
 
     def _runs(self, item: pytest.Item) -> bool:
         place = item.nodeid
         if any("::" in each and f"{place}[".startswith(f"{each}[") for each in self._named):
             return True
-        marked = max((Tier[each.args[0]] for each in item.iter_markers("tier")), default=Tier.test)
         if any(place.startswith(f"{each}::") for each in self._named):
-            return marked <= max(self._asked, Tier.ci)
-        return max(self._tiers.of(place, _fixtures(item)), marked) <= self._asked
+            return _marked(item) <= max(self._asked, Tier.ci)
+        return self._tier(item) <= self._asked
+
+    def _tier(self, item: pytest.Item) -> Tier:
+        return max(self._tiers.of(item.nodeid, _fixtures(item)), _marked(item))
 
     def _place_named(self, config: pytest.Config, argument: str) -> str:
         file, separator, rest = argument.partition("::")
         path = (config.invocation_params.dir / file).resolve()
         return f"{os.path.relpath(path, self._root)}{separator}{rest}"
+
+
+def _marked(item: pytest.Item) -> Tier:
+    return max((Tier[each.args[0]] for each in item.iter_markers("tier")), default=Tier.test)
 
 
 def _fixtures(item: pytest.Item) -> Iterator[str]:
