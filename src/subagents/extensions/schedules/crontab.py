@@ -18,7 +18,7 @@ class Entry(NamedTuple):
     """A line that starts something."""
 
     name: str
-    """After its program, with a number where another has that name."""
+    """Its program, with a number where another line has that name."""
     when: str
     task: str
     variables: tuple[str, ...]
