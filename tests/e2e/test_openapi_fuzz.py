@@ -33,6 +33,7 @@ TIMEOUT_S: Final = 20
 LEFT_OUT: Final = {
     ("POST", "/v1/shutdown"): "ends the daemon",
     ("GET", "/v1/events"): "is a stream without an end",
+    ("POST", "/v1/demo"): "copies the package's source each time",
 }
 WAITS: Final = ("waitSeconds", "wait")
 CHECKS: Final = [

@@ -57,7 +57,8 @@ MODERN: Final = "2026-07-28"
 WAITS: Final = re.compile(rb"(?i)/wait|wait[a-z_]*[\"=:]")
 """Calls that would hold the line."""
 ANSWER_S: Final = 30
-ENDLESS: Final = ("/v1/events", "/v1/shutdown")
+ENDLESS: Final = ("/v1/events", "/v1/shutdown", "/ag-ui", "/v1/demo")
+"""And what copies the package's source each time."""
 
 
 class Served:
