@@ -196,21 +196,13 @@ def agent_program(name: str, environ: Mapping[str, str], *, project: Path | None
                 path=("mcpServers", SERVER),
                 file=(project or home) / ".qwen" / "settings.json",
             )
-        case "opencode":
+        case "opencode" | "kilo":
             return AgentProgram(
                 name=name,
                 project=project,
-                title="opencode",
+                title="Kilo" if name == "kilo" else name,
                 path=("mcp", SERVER),
-                file=_opencode_file(project or config / "opencode", name),
-            )
-        case "kilo":
-            return AgentProgram(
-                name=name,
-                project=project,
-                title="Kilo",
-                path=("mcp", SERVER),
-                file=_opencode_file(project or config / "kilo", name),
+                file=_opencode_file(project or config / name, name),
             )
         case "copilot":
             folder = Path(environ.get("COPILOT_HOME") or home / ".copilot")
