@@ -26,6 +26,7 @@ from subagents.extensions.cluster.trust.former_trust import FormerTrust, RunSeal
 from subagents.extensions.cluster.trust.node_trust import NodeTrust
 from subagents.extensions.cluster.trust.sealing import Seal
 from subagents.extensions.cluster.trust.signing import Signer
+from subagents.extensions.cluster.trust.tls import NewestContext
 
 WAIT_S = 20.0
 
@@ -56,6 +57,8 @@ class Caller:
     """A connection that is kept."""
 
     def __init__(self, port: int, context: ssl.SSLContext) -> None:
+        if isinstance(context, NewestContext):
+            context = context.newest()  # as it does itself for whoever has an event loop
         self._connection = http.client.HTTPSConnection(HOST, port, context=context, timeout=WAIT_S)
 
     def ask(self) -> tuple[int, str]:

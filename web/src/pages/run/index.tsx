@@ -27,13 +27,8 @@ export default function RunPage({ id, tab }: { id: string; tab: string }) {
     <>
       <Heading title={run === undefined ? id : `${stateOf(run).word}: ${plain(run.label)}`}>
         <nav className="crumbs" aria-label="where this is">
-          <Link href="/runs">Runs</Link> /
-          {run?.requesterRun && (
-            <>
-              {" "}
-              <Link href={runAt(run.requesterRun)}>{run.requesterRun}</Link> /
-            </>
-          )}{" "}
+          <Link href="/runs">Runs</Link>
+          {run?.requesterRun && <Link href={runAt(run.requesterRun)}>{run.requesterRun}</Link>}
           <code>{run?.runId ?? id}</code>
           <CopyButton text={run?.runId ?? id} />
         </nav>
