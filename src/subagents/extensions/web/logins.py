@@ -140,7 +140,7 @@ class Logins:
             raise Forbidden(
                 "links are off",
                 guardrail="role",
-                hint="in subagents.toml: [web] links = true; then: subagents restart",
+                hint="in your subagents.toml, and start the daemon again: [web] links = true",
             )
         if not 0 < for_ms <= LINK_MS_MAX:
             raise UsageError("validFor must be at most 7d, and no 0", details={"field": "validFor"})
