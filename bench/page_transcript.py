@@ -48,12 +48,12 @@ command = ["cat", "{file}"]
 """
 LAST_LINE: Final = """
 window.timed("opened", "click", () =>
-  [...document.querySelectorAll(".logline .seq")].some((each) => each.textContent === "%d"))
+  [...document.querySelectorAll(".logline .ts a")].some((each) => each.textContent === "%d"))
 """
 FOUND: Final = """
 window.timed("%s", "input", () =>
   document.querySelector(".transcript .search .note").textContent === "%s"
-  && document.querySelector(".logline .seq"))
+  && document.querySelector(".logline .ts a"))
 """
 
 ALL_DRAWN: Final = """
@@ -63,7 +63,7 @@ ALL_DRAWN: Final = """
     const at = each.getBoundingClientRect();
     return at.bottom > box.top && at.top < box.bottom;
   });
-  return shown.length > 0 && shown.every((each) => each.querySelector(".seq")) || null;
+  return shown.length > 0 && shown.every((each) => each.querySelector(".ts a")) || null;
 }
 """
 

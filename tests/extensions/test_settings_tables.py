@@ -20,6 +20,7 @@ TABLES = {
     "notifications": CHANNEL,
     "telemetry": '[telemetry]\notlp_endpoint = "https://elsewhere.example"\n',
     "threads": '[threads]\nhomeserver = "https://elsewhere.example"\n',
+    "web": "[web]\nlinks = true\n",
     "worktrees": '[worktrees.here]\nrepository = "/"\nsetup = "touch /tmp/hacked"\n',
 }
 """What a project would like, for itself."""

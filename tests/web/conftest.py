@@ -57,7 +57,8 @@ def chromium() -> Iterator[Browser]:
 def home(tmp_path: Path) -> Iterator[LiveHome]:
     """A daemon of this test with a TCP port."""
     talker = '[agents.talker]\nruntime = "scripted"\nscript = [{ hang = true }]\n'
-    config = f"[daemon]\nhttp_port = {free_port()}\n{DEFAULTS}{talker}"
+    links = "[web]\nlinks = true\n"
+    config = f"[daemon]\nhttp_port = {free_port()}\n{DEFAULTS}{talker}{links}"
     with live_home(tmp_path, config=config) as found:
         yield found
 

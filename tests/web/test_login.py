@@ -225,6 +225,58 @@ def test_a_viewers_page_reads_and_changes_nothing(home: LiveHome, browsers: Brow
     assert operator.evaluate(OWN_WRITE, f"/v1/runs/{run}/cancel") == 200
 
 
+@pytest.mark.requirement("link:page")
+def test_a_teammates_link_opens_a_page_of_runs_on_which_no_button_acts_until_it_is_ended(
+    home: LiveHome, browsers: Browsers
+) -> None:
+    run = home.spawn("sleep 600", label="long")
+    home.until_phase(run, "running")
+    home.post("/v1/requests", {"runId": run, "question": "which one?", "options": ["a", "b"]})
+    operator = browsers.at_the_page()
+    operator.get_by_role("link", name="System").click()
+    operator.get_by_label("how long a reader may look").select_option("for a day")
+    operator.get_by_role("button", name="Make a link for a reader").click()
+    link = operator.locator(".command code", has_text="#k=").inner_text()
+    expect(operator.get_by_text("A link that nobody opened yet")).to_be_visible()
+
+    sent: list[str] = []
+    reader = browsers.tab()
+    reader.on("request", lambda each: sent.append(f"{each.method} {urlsplit(each.url).path}"))
+    browsers.open_page(reader, link)
+    assert "k=" not in reader.evaluate("location.href + document.referrer")
+    ours = f"{origin_of(reader)}/ui/"
+    for page in (
+        "",
+        "runs",
+        f"runs/{run}",
+        f"runs/{run}/transcript",
+        "plans",
+        "schedules",
+        "inbox",
+    ):
+        reader.goto(f"{ours}{page}")
+        expect(reader.locator("main h1, .heading h1").first).to_be_visible()
+        for button in reader.locator("main button:enabled").all():
+            if button.is_visible():
+                button.click()
+                reader.keyboard.press("Escape")
+        for key in ("j", *"pisrnvxa", "Backspace", "Delete"):
+            reader.keyboard.press(key)
+            reader.keyboard.press("Escape")
+    assert {each for each in sent if not each.startswith("GET ")} == {"POST /v1/login"}
+    assert home.row(run)["phase"] == "running"
+    for name in ("Agents", "Cost", "System"):
+        expect(reader.get_by_role("link", name=name, exact=True)).to_have_count(0)
+    reader.goto(f"{ours}cost")
+    expect(reader.get_by_text("a viewer sees runs, and nothing else here").first).to_be_visible()
+
+    for name in ("Runs", "System"):
+        operator.get_by_role("link", name=name, exact=True).click()
+    row = operator.get_by_role("listitem").filter(has_text="viewer, used")
+    row.get_by_role("button", name="Log out").click()
+    expect(reader.get_by_role("heading", name="You are not logged in.")).to_be_visible()
+
+
 @pytest.mark.requirement("login:user")
 def test_who_has_another_account_is_told_how_to_get_in(browsers: Browsers) -> None:
     page = browsers.tab()

@@ -427,13 +427,19 @@ def test_a_series_is_read_on_from_where_it_was_and_agrees_with_the_statistics(
         assert await attempts() == [0, 0, 1]
         await world.clock.advance(24 * 3600)
         for agent in ("quick", "fail"):
-            await over(world, await world.spawn(agent))
+            await over(
+                world, await world.spawn(agent, tags=("nightly",) if agent == "fail" else ())
+            )
         assert await attempts() == [0, 1, 2]
         stats = await TrackRecords.of(world.engine).stats(days=3)
         assert sum(each.attempt_count for each in stats) == 3
         only = await TrackRecords.of(world.engine).series(
             SeriesBy.COST, Bucket.HOUR, days=1, agent="fail"
         )
-        assert [groups[None].attempts for _, groups in only if groups] == [1]
+        tagged = await TrackRecords.of(world.engine).series(
+            SeriesBy.COST, Bucket.HOUR, days=1, tag="nightly"
+        )
+        for each in (only, tagged):
+            assert [groups[None].attempts for _, groups in each if groups] == [1]
 
     in_world(tmp_path, scenario)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from subagents.api.calls.login import IDLE_MS, Login, Role
+from subagents.api.calls.login import Login, Role
 from subagents.config.paths import Paths
 from subagents.engine.kernel.threads import DaemonThreads
 from subagents.errors import NotFound, Unauthorized, Unavailable
@@ -15,6 +15,7 @@ from subagents.extensions.web.logins import (
     CODE_MS,
     CODES_MAX,
     FILE_NAME,
+    IDLE_MS,
     KEPT_EVERY_MS,
     LOGINS_MAX,
     Logins,

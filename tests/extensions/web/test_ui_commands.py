@@ -105,6 +105,21 @@ def test_sessions_are_listed_and_revoked_by_name_or_all(home: Home) -> None:
     assert home.ok("ui", "--revoke", "--all").out == "No browser was logged in.\n"
 
 
+@pytest.mark.requirement("cli:ui", "link:once")
+def test_a_link_is_told_with_its_end_and_listed_until_it_is_revoked(home: Home) -> None:
+    home.ok("up", env={"SUBAGENTS_WEB__LINKS": "true"})
+    unasked = home.cli("ui", "--for", "2d")
+    assert (unasked.code, "--for needs --link" in unasked.err) == (2, True)
+    done = home.ok("ui", "--link", "--for", "30m", env=NO_WINDOW)
+    (row,) = home.ok("ui", "--sessions", "--json").rows("logins")
+    for words in ("ssh -N -R", "it is over in ", f"subagents ui --revoke {row['loginId']}"):
+        assert words in done.err
+    assert "nobody yet (a link, over in" in home.ok("ui", "--sessions").out
+    assert log_in(done.out.strip()) == 200
+    home.ok("ui", "--revoke", str(row["loginId"]))
+    assert log_in(done.out.strip()) == 401
+
+
 @pytest.mark.requirement("cli:ui")
 def test_what_to_revoke_is_said(home: Home) -> None:
     for words in (("ui", "--revoke"), ("ui", "--revoke", "w-1", "--all")):

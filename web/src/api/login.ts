@@ -7,6 +7,9 @@ import { Store } from "../live/store";
 /** What this browser may do; a viewer may look. */
 export const role = new Store<string>("operator");
 
+/** Whether it may see more than runs. */
+export const seesAll = () => role.get() !== "viewer";
+
 /** Exchange the code of the address, if there is one; what went wrong, or null. */
 export async function logIn(): Promise<Problem | null> {
   const code = new URLSearchParams(location.hash.slice(1)).get("k");

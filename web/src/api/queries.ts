@@ -2,6 +2,7 @@
 import { keepPreviousData, useInfiniteQuery, useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { get, runPath, text, type Query } from "./client";
+import { seesAll } from "./login";
 import type * as api from "./types";
 import { ACTIVE_PHASES, WAITING_PHASES } from "../text/states";
 
@@ -52,7 +53,7 @@ export const useRuns = (query: api.RunsQuery, enabled = true) => useList<api.Run
 /** The most rows of one answer. */
 export const ROWS_MAX = 1_000;
 /** Runs of some time back, asked once: what a chart of many rows shows is as of then. */
-export const useRunsSince = (since: string) => useStill<api.RunPage, api.RunsQuery>("/v1/runs", { since, archived: true, limit: ROWS_MAX }, since !== "");
+export const useRunsSince = (since: string, of: api.RunsQuery) => useStill<api.RunPage, api.RunsQuery>("/v1/runs", { ...of, since, archived: true, limit: ROWS_MAX }, since !== "");
 /** All runs, the newest first, in pages as large as they come. */
 export const useOlderRuns = () =>
   useInfiniteQuery({
@@ -108,10 +109,12 @@ export function useResultText(id: string, bytes: number, enabled: boolean): Foun
   });
 }
 
-export const useAgents = (cwd = "") => useStill<api.AgentList>("/v1/agents", { cwd: cwd || null });
+export const useAgents = (cwd = "") => useStill<api.AgentList>("/v1/agents", { cwd: cwd || null }, seesAll());
 export const useSuggestions = (hint: string) =>
   useStill<api.Suggestions, api.SuggestQuery>("/v1/agents/suggest", { hint, limit: 5 }, hint !== "");
-export const useLogins = () => useStill<api.LoginList>("/v1/logins");
+/** Asked whenever it is shown: no run says who logged in. */
+export const useLogins = () =>
+  useQuery({ queryKey: ["still", "/v1/logins"], queryFn: ({ signal }) => get<api.LoginList>("/v1/logins", {}, signal), refetchOnMount: "always" });
 export const useVersion = () => useStill<api.DaemonVersion>("/version");
 export const useConfig = () => useStill<api.EffectiveConfig>("/v1/config");
 /** Alerts that were raised, the newest first, page after page. */

@@ -15,6 +15,7 @@ export function LoggedOut({ problem }: { problem: Problem | null }) {
         <>
           <p>Get a new link in a shell on this machine:</p>
           <Command text="subagents ui" />
+          <p>Who sent you a link can send another.</p>
         </>
       )}
     </main>

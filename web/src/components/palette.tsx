@@ -104,7 +104,7 @@ function useFound(words: string, close: () => void, toTask: ((text: string) => v
   const runs = useRuns({ ...asked(looked), limit: RUNS_SHOWN, archived: looked !== "" }).data?.runs ?? [];
   const [plans, schedules, agents] = [usePlans(), useSchedules(), useAgents()];
   const to = (address: string) => () => (close(), navigate(address));
-  const pages = [...PAGES, { path: "/search", name: "Search transcripts" }, ...(toTask === null ? [] : [{ path: "/new", name: "New run" }])];
+  const pages = [...PAGES.filter(({ isClosed }) => !isClosed || toTask !== null), { path: "/search", name: "Search transcripts" }, ...(toTask === null ? [] : [{ path: "/new", name: "New run" }])];
   const all = words === "" ? 0 : SHOWN;
   return [
     ...namedLike(pages, (each) => each.name, words, pages.length).map((page) => ({ key: page.path, what: kind("page"), name: page.name, go: to(page.path) })),

@@ -1,16 +1,19 @@
 // Addresses of pages; below the path that the daemon serves the page at.
-export const PAGES = [
+type Listed = { path: string; name: string; key: string; isClosed?: true };
+
+/** What is closed to viewers is about the installation, or about all sessions. */
+export const PAGES: readonly Listed[] = [
   { path: "/", name: "Now", key: "n" },
   { path: "/runs", name: "Runs", key: "r" },
   { path: "/plans", name: "Plans", key: "p" },
   { path: "/schedules", name: "Schedules", key: "d" },
   { path: "/sessions", name: "Sessions", key: "s" },
   { path: "/inbox", name: "Inbox", key: "i" },
-  { path: "/agents", name: "Agents", key: "a" },
-  { path: "/cost", name: "Cost", key: "c" },
+  { path: "/agents", name: "Agents", key: "a", isClosed: true },
+  { path: "/cost", name: "Cost", key: "c", isClosed: true },
   { path: "/alerts", name: "Alerts", key: "l" },
-  { path: "/system", name: "System", key: "y" },
-] as const;
+  { path: "/system", name: "System", key: "y", isClosed: true },
+];
 
 export const runAt = (id: string, tab = "") => `/runs/${encodeURIComponent(id)}${tab && `/${tab}`}`;
 export const compareAt = (a: string, b: string) => `/compare?${new URLSearchParams({ a, b })}`;

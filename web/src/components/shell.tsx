@@ -1,7 +1,7 @@
 // What is around every page: where one can go, how many need somebody, whether what one sees is so.
 import { useEffect, useState, type ReactNode } from "react";
 import { Link, useLocation } from "wouter";
-import { role } from "../api/login";
+import { role, seesAll } from "../api/login";
 import { useAttention, useVersion } from "../api/queries";
 import { useKeys } from "../live/keys";
 import { canNotify, notifyMe, peeked, WARN_PERCENT } from "../live/notices";
@@ -18,6 +18,7 @@ import { ShapeMark } from "./shape";
 import { useTabTitle } from "./title";
 import { Took } from "./when";
 
+const pagesHere = () => PAGES.filter(({ isClosed }) => !isClosed || seesAll());
 const ON_PHONES = ["Now", "Runs", "Inbox"];
 
 export function Shell({ children }: { children: ReactNode }) {
@@ -30,7 +31,7 @@ export function Shell({ children }: { children: ReactNode }) {
   const { absoluteTimes, notifies } = useStore(preferences);
   const may = useStore(role);
   useKeys({
-    ...Object.fromEntries(PAGES.map((page) => [`g ${page.key}`, () => navigate(page.path)])),
+    ...Object.fromEntries(pagesHere().map((page) => [`g ${page.key}`, () => navigate(page.path)])),
     "?": () => openDialog("keys"),
     "Ctrl k": () => openDialog("palette"),
     c: () => navigate("/new"),
@@ -57,7 +58,7 @@ export function Shell({ children }: { children: ReactNode }) {
       <nav className={isMenuOpen ? "side open" : "side"} aria-label="pages">
         <strong className="brand">subagents</strong>
         <ul>
-          {PAGES.map((page) => (
+          {pagesHere().map((page) => (
             <li key={page.path} className={page.name === "Agents" ? "apart" : ""}>
               {place(page.name, page.path)}
             </li>

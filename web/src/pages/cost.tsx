@@ -2,7 +2,7 @@
 // nobody reported is unknown, and not 0.
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { useAgents, useDiagnostics, useRuns, useRunsSince, useSchedules, useSeries, useTrackRecords } from "../api/queries";
+import { useDiagnostics, useRuns, useRunsSince, useSchedules, useSeries, useTrackRecords } from "../api/queries";
 import type { ScheduleRow, Series, SeriesBucket, TrackRecords } from "../api/types";
 import { BarCell } from "../components/bars";
 import { BudgetBar, Dollars, Usd } from "../components/cost";
@@ -13,6 +13,7 @@ import { RunLink } from "../components/run-link";
 import { Answered, Empty } from "../components/states";
 import { Ahead } from "../components/when";
 import { useAddress } from "../live/address";
+import { asked } from "../text/filter";
 import { count, counted, dollars, NOT_REPORTED } from "../text/amounts";
 import { clockSeconds, ms, span } from "../text/times";
 import { waitOf, waitsIn } from "../text/waits";
@@ -22,24 +23,27 @@ const FAILED = new Set(["error", "timeout", "lost", "partial"]);
 
 export default function CostPage() {
   const [inAddress, put] = useAddress();
-  const [days, by, agent] = [Number(inAddress("days") || 14), inAddress("by") || "agent", inAddress("agent")];
-  const agents = useAgents().data?.agents ?? [];
-  const series = useSeries({ by: "outcome", bucket: days === 1 ? "hour" : "day", days, agent: agent || null });
-  const isBySchedule = by === "schedule";
-  const groups = useTrackRecords(isBySchedule ? "tag" : by, days);
+  const [days, by, only] = [Number(inAddress("days") || 14), inAddress("by") || "agent", inAddress("only")];
+  // The runs of a schedule have its tag.
+  const field = by === "schedule" ? "tag" : by;
+  const series = useSeries({ by: "outcome", bucket: days === 1 ? "hour" : "day", days, [field]: only || null });
+  const records = useTrackRecords(field, days);
   const schedules = useSchedules().data?.schedules ?? [];
+  const groups: Grouped | undefined = records.data && (by === "schedule" ? ofSchedules(records.data, schedules) : records.data);
+  const names = groups?.stats.flatMap(({ name }) => name ?? []) ?? [];
+  const words = only === "" ? [] : [wordOf(field, only)];
   const since = series.data?.buckets[0]?.beginsAt ?? "";
   return (
     <>
       <Heading title="Cost" note="and failures, as attempts ended; US dollars as the workers report them" />
       <div className="filters">
         <Choice name="how far back" value={days} options={[1, 7, 14, 30].map((each) => [each, each === 1 ? "today" : `${each} days`])} onChoose={(next) => put("days", next)} />
-        <Choice name="whose attempts" value={agent} options={[["", "all agents"], ...agents.map(({ id }) => [id, id] as const)]} onChoose={(next) => put("agent", next)} />
-        <Choice name="added up by" value={by} options={["agent", "model", "tag", "schedule"].map((each) => [each, `by ${each}`])} onChoose={(next) => put("by", next)} />
+        <Choice name="added up by" value={by} options={["agent", "model", "tag", "schedule"].map((each) => [each, `by ${each}`])} onChoose={(next) => (put("only", ""), put("by", next))} />
+        <Choice name="whose attempts" value={only} options={[["", `all ${by}s`], ...(names.includes(only) || only === "" ? names : [...names, only]).map((each) => [each, groups?.labelOf?.(each) ?? each] as const)]} onChoose={(next) => put("only", next)} />
       </div>
-      <Answered query={series}>{(found) => <OverTime series={found} agent={agent} />}</Answered>
-      <Answered query={groups}>{(found) => <Groups found={isBySchedule ? ofSchedules(found, schedules) : found} since={since} />}</Answered>
-      {series.data && <InLine series={series.data} since={since} />}
+      <Answered query={series}>{(found) => <OverTime series={found} words={words} />}</Answered>
+      <Answered query={records}>{(found) => <Groups found={groups ?? found} since={since} />}</Answered>
+      {series.data && <InLine series={series.data} since={since} words={words} />}
       <Shared />
       <Trees />
     </>
@@ -63,10 +67,9 @@ const wordOf = (name: string, value: string) => `${name}:${/\s/.test(value) ? `"
 const failedIn = ({ sums }: Pick<SeriesBucket, "sums">) => sums.reduce((sum, each) => sum + (FAILED.has(each.name ?? "") ? each.attempts : 0), 0);
 
 /** Each hour or day, the newest first; each bar is a link to the runs of its time. */
-function OverTime({ series, agent }: { series: Series; agent: string }) {
+function OverTime({ series, words }: { series: Series; words: readonly string[] }) {
   const { buckets, total } = series;
   const most = { failed: Math.max(1, ...buckets.map(failedIn)), usd: Math.max(0.01, ...buckets.map((each) => each.total.costUsd ?? 0)) };
-  const words = agent === "" ? [] : [wordOf("agent", agent)];
   const rows = buckets.map((bucket, at) => {
     const [since, until, failed] = [bucket.beginsAt ?? "", buckets[at + 1]?.beginsAt ?? "", failedIn(bucket)];
     const { attempts, costUsd, costKnownOf } = bucket.total;
@@ -140,8 +143,8 @@ function Groups({ found: { by, stats, labelOf = (name) => name }, since }: { fou
 }
 
 /** How many runs waited to begin at once, and for how long: for a slot, for other runs, or for a person. */
-function InLine({ series: { bucket, buckets }, since }: { series: Series; since: string }) {
-  const runs = useRunsSince(since);
+function InLine({ series: { bucket, buckets }, since, words }: { series: Series; since: string; words: readonly string[] }) {
+  const runs = useRunsSince(since, asked(words.join(" ")));
   if (runs.data === undefined) return <Answered query={runs}>{() => null}</Answered>;
   const { runs: rows, nowAt, total } = runs.data;
   const begins = buckets.map((each) => ms(each.beginsAt) ?? 0);
@@ -160,7 +163,7 @@ function InLine({ series: { bucket, buckets }, since }: { series: Series; since:
           rows={waits
             .map(({ most: atOnce, longestMs }, at) => [
               dayOf(buckets[at]?.beginsAt ?? "", bucket),
-              atOnce > 0 && <BarLink to={runsIn(buckets[at]?.beginsAt ?? "", buckets[at + 1]?.beginsAt ?? "", [])} part={atOnce / most} kind="wait" text={`${atOnce}`} />,
+              atOnce > 0 && <BarLink to={runsIn(buckets[at]?.beginsAt ?? "", buckets[at + 1]?.beginsAt ?? "", words)} part={atOnce / most} kind="wait" text={`${atOnce}`} />,
               atOnce > 0 && span(longestMs),
             ])
             .filter(([, bar]) => bar)

@@ -6,6 +6,7 @@ import { post, request } from "../api/client";
 import { useAgents, useCluster, useConfig, useDiagnostics, useLogins, useVersion, useWaiting } from "../api/queries";
 import type { ChannelState, ClusterNode, Diagnostics, LoginCode } from "../api/types";
 import { Act } from "../components/act";
+import { Choice } from "../components/form";
 import { Heading } from "../components/heading";
 import { Facts, Panel, Table } from "../components/panel";
 import { Said } from "../components/said";
@@ -249,25 +250,32 @@ function Channels({ channels }: { channels: readonly ChannelState[] }) {
 const nameOf = (to: string) => to.replace(/ \([^)]*\)$/, "");
 const isTried = (to: string) => nameOf(to) !== to;
 
+/** How long a reader may look; the first is for a browser on this machine. */
+const HOLDS = [["", "opened within a minute"], ["1h", "for an hour"], ["24h", "for a day"], ["7d", "for a week"]] as const;
+
 /** An address that logs one more browser in, once, to look and change nothing. */
 function ReaderLink() {
   const [made, setMade] = useState<LoginCode | null>(null);
+  const [validFor, setValidFor] = useState("");
   const make = async () => {
     try {
-      setMade(await post<LoginCode>("/v1/login/codes", { role: "viewer" }));
+      setMade(await post<LoginCode>("/v1/login/codes", { role: "viewer", validFor: validFor || null }));
+      refresh();
     } catch (error) {
       toldFailed("No link was made", reason(error));
     }
   };
   return (
     <div className="body">
+      <Choice name="how long a reader may look" value={validFor} options={HOLDS} onChoose={setValidFor} />{" "}
       <Act onClick={() => void make()}>Make a link for a reader</Act>
       {made !== null && (
         <>
           <Command text={made.url} />
           <p className="note" role="status">
-            It opens one browser on this machine, or behind <code>ssh -L</code>, once and until <Clock at={made.expiresAt} />. Who opens it may look,
-            and change nothing, until you log it out here.
+            It opens one browser, once: {made.loginId === null || made.url?.startsWith("http:") ? "on this machine or through a tunnel" : "on any machine"},{" "}
+            {made.loginId === null && <>until <Clock at={made.expiresAt} /></>}{made.loginId !== null && <>and is over <Ahead at={made.expiresAt} /></>}. Who
+            opens it sees runs, and changes nothing. You end it here.
           </p>
         </>
       )}
@@ -275,7 +283,9 @@ function ReaderLink() {
   );
 }
 
-/** Browsers that are logged in; any of them can be logged out. */
+const refresh = () => void queries.invalidateQueries({ queryKey: ["still", "/v1/logins"] });
+
+/** Browsers that are logged in, and links for others; each of them can be ended. */
 function Browsers() {
   const logins = useLogins();
   const own = useStore(role);
@@ -286,24 +296,24 @@ function Browsers() {
     } catch (error) {
       toldFailed("It was not logged out", reason(error));
     }
-    void queries.invalidateQueries({ queryKey: ["still", "/v1/logins"] });
+    refresh();
   };
   if (logins.data === undefined) return null;
   return (
-    <Panel title="Browsers" note={`${logins.data.logins.length} logged in; this one as ${own}`}>
+    <Panel title="Browsers" note={`${logins.data.logins.filter((each) => each.isOpened).length} logged in; this one as ${own}`}>
       <ul className="body links">
         {logins.data.logins.map((each) => (
           <li key={each.loginId}>
-            <Said text={each.browser.slice(0, 120)} />{" "}
+            {each.isOpened ? <Said text={each.browser.slice(0, 120)} /> : "A link that nobody opened yet"}{" "}
             <span className="note">
-              {each.role}, used <Ago at={each.usedAt} />
+              {each.role}
+              {each.isOpened && <>, used <Ago at={each.usedAt} /></>}
+              {each.isLink && <>, over <Ahead at={each.endsAt} /></>}
               {each.isOwn && ", this one"}
             </span>{" "}
-            {(each.isOwn || own !== "viewer") && (
-              <button type="button" className="plain" onClick={() => void revoke(each.isOwn ? "/v1/login" : `/v1/logins/${each.loginId}`)}>
-                Log out
-              </button>
-            )}
+            <button type="button" className="plain" onClick={() => void revoke(each.isOwn ? "/v1/login" : `/v1/logins/${each.loginId}`)}>
+              {each.isOpened ? "Log out" : "Revoke"}
+            </button>
           </li>
         ))}
       </ul>

@@ -1,12 +1,8 @@
 """A browser that is logged in, as calls know it."""
 
 from enum import StrEnum
-from typing import Final
 
 import msgspec
-
-IDLE_MS: Final = 12 * 3_600_000
-"""A login that is not used for so long is over."""
 
 
 class Role(StrEnum):
@@ -15,7 +11,7 @@ class Role(StrEnum):
     OPERATOR = "operator"
     """Everything that the user may do."""
     VIEWER = "viewer"
-    """Look; no call that could change something."""
+    """See what runs do; no call that could change something, and nothing of the installation."""
 
 
 class Login(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -32,8 +28,7 @@ class Login(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     used_ms: int
     browser: str
     """What the browser said it was."""
-
-    @property
-    def ends_ms(self) -> int:
-        """When it is over unless it is used before."""
-        return self.used_ms + IDLE_MS
+    until_ms: int | None = None
+    """When a link and its login are over, used or not; None = no link began it."""
+    is_opened: bool = True
+    """False = a link that no browser has opened: the digest is its code's."""

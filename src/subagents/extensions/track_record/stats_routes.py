@@ -17,19 +17,21 @@ from subagents.extensions.track_record.series_answers import Series, series_answ
 from subagents.extensions.track_record.track_record import RETENTION_DAYS, By, Wanted
 from subagents.extensions.track_record.track_record_log import TrackRecords
 
-STATS: Final = (
-    choice("by", "What is counted together.", By, default=By.AGENT.value),
+OF: Final = (
     word("agent", "Only attempts of this agent."),
     word("tag", "Only attempts of runs with this tag."),
     word("model", "Only attempts with this model."),
+)
+STATS: Final = (
+    choice("by", "What is counted together.", By, default=By.AGENT.value),
+    *OF,
     number("days", "So far back.", low=1, high=RETENTION_DAYS, default=RETENTION_DAYS),
 )
 SERIES_DAYS: Final = 14
 SERIES: Final = (
     choice("by", "What is added up together.", SeriesBy, default=SeriesBy.OUTCOME.value),
     choice("bucket", "For each hour or each day, in UTC.", Bucket, default=Bucket.DAY.value),
-    word("agent", "Only attempts of this agent."),
-    word("model", "Only attempts with this model."),
+    *OF,
     number("days", "So far back.", low=1, high=RETENTION_DAYS, default=SERIES_DAYS),
 )
 
@@ -40,9 +42,7 @@ async def stats(request: Request) -> Response:
     require_operator(Caller.of(request), "what all sessions' attempts came to")
     query = query_of(request, STATS)
     by, days = query.choice("by"), query.number("days")
-    wanted = Wanted(
-        by=By(by), agent=query.get("agent"), tag=query.get("tag"), model=query.get("model")
-    )
+    wanted = Wanted(by=By(by), **{name: query.get(name) for name in OF})
     as_of = services.as_of()
     found = await TrackRecords.of(services.engine).stats(wanted, days=days)
     return answer(made(wire.TrackRecords, **as_of, by=by, days=days, stats=found))
@@ -59,8 +59,7 @@ async def series(request: Request) -> Response:
         SeriesBy(by),
         Bucket(bucket),
         days=query.number("days"),
-        agent=query.get("agent"),
-        model=query.get("model"),
+        **{name: query.get(name) for name in OF},
     )
     return answer(series_answer(found, by=by, bucket=bucket, as_of=as_of))
 

@@ -321,6 +321,7 @@ class TrackRecords(Part):
         days: int,
         agent: str | None = None,
         model: str | None = None,
+        tag: str | None = None,
     ) -> Sequence[tuple[int, Groups]]:
         """What ended attempts came to over time; see ``series.series``.
 
@@ -330,6 +331,7 @@ class TrackRecords(Part):
             days: UTC days up to and with today, 1 to ``RETENTION_DAYS``.
             agent: Only attempts of this agent.
             model: Only attempts with this model.
+            tag: Only attempts of runs with this tag.
 
         Raises:
             Unavailable: The log cannot be read.
@@ -339,9 +341,16 @@ class TrackRecords(Part):
         def added_up() -> Sequence[tuple[int, Groups]]:
             sizes = self._records.sizes()
             chosen = sorted(day for day in sizes if day >= first)
-            with self._reading:
-                self._read_on(sizes, chosen)
-                cells = [each for day in chosen for each in self._read[day].cells.items()]
+            if tag is None:
+                with self._reading:
+                    self._read_on(sizes, chosen)
+                    cells = [each for day in chosen for each in self._read[day].cells.items()]
+            else:
+                # Read anew, as for sums by tag.
+                found: Cells = {}
+                for _, records in (page for day in chosen for page in self._pages(day, 0)):
+                    put(found, [each for each in records if tag in each.tags])
+                cells = [*found.items()]
             return series(
                 cells,
                 by=by,

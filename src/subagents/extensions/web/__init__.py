@@ -1,9 +1,10 @@
 """The page, its logins, and the TCP port on which it is served."""
 
-from subagents.extension import Extension, everyday
+from subagents.extension import Extension, SettingsTable, everyday
 
 extension = Extension(
     name="web",
+    settings=(SettingsTable("web", "subagents.extensions.web.web_settings:WebSettings"),),
     routes=("subagents.extensions.web.login_routes",),
     listeners="subagents.extensions.web.tcp_listener:listeners",
     commands={

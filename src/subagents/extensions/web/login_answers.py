@@ -11,7 +11,9 @@ class LoginCode(WireStruct, frozen=True, kw_only=True):
     role: str = ""
     """`operator` or `viewer`."""
     expires_at: Time = ""
-    """When the code stops working."""
+    """When the code stops working; a link's login with it."""
+    login_id: str | None = None
+    """Names the link in the list of logins; null = it is none."""
 
 
 class OwnLogin(WireStruct, frozen=True, kw_only=True):
@@ -26,26 +28,30 @@ class OwnLogin(WireStruct, frozen=True, kw_only=True):
 
 
 class LoginRow(WireStruct, frozen=True, kw_only=True):
-    """A browser that is logged in."""
+    """A browser that is logged in, or a link that can log one in."""
 
     login_id: str = ""
     """Names it; opens nothing."""
     role: str = ""
     """`operator` or `viewer`."""
     browser: str = ""
-    """What it said to be."""
+    """What it said to be; empty = nobody opened the link yet."""
     created_at: Time = ""
     """When it logged in."""
     used_at: Time = ""
     """When it called last."""
     ends_at: Time = ""
-    """When the login is over unless it is used before."""
+    """When it is over; of a login that no link began, unless it is used before."""
+    is_link: bool = False
+    """Whether it is a link for somebody else, or what one became."""
+    is_opened: bool = True
+    """Whether a browser has it; false = a link that still waits for one."""
     is_own: bool = False
     """Whether this call was made with it."""
 
 
 class LoginList(WireStruct, frozen=True, kw_only=True):
-    """Every browser that is logged in, the oldest login first."""
+    """Every login and link, the oldest first."""
 
     logins: list[LoginRow] = []
     """The logins, at most 64."""

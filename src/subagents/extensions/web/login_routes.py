@@ -5,6 +5,7 @@ address, into the page, which gives it for a cookie. The operator's token goes i
 """
 
 from typing import Final
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,9 +20,12 @@ from subagents.api.wire.decoding import one_of
 from subagents.api.wire.wire_struct import made
 from subagents.errors import NotFound, UsageError
 from subagents.extensions.web.login_answers import LoginCode, LoginList, LoginRow, OwnLogin
-from subagents.extensions.web.logins import CODE_MS, csrf_of, logins_of
-from subagents.text import iso
+from subagents.extensions.web.logins import CODE_MS, csrf_of, ends_ms, logins_of
+from subagents.text import iso, parse_duration
 
+FAR: Final = "is_far"
+"""The name in a request's state of: over TLS, and from no process of the user's, as far as we see.
+Then only links log in."""
 CODE_BODY_BYTES_MAX: Final = 1024
 COOKIE_S: Final = 30 * 24 * 3600
 """A cookie may be kept so long; when the login is over is not for the browser to say."""
@@ -31,6 +35,9 @@ class CodeBody(wire.Body, frozen=True):
     """What the login that a code is for may do."""
 
     role: str = Role.OPERATOR
+    valid_for: str | None = None
+    """A duration, such as `24h`, at most `7d`: the code is a link, which one viewer's browser opens
+    at any time until then. Unset = a code for a minute."""
 
 
 class LoginBody(wire.Body, frozen=True):
@@ -40,18 +47,29 @@ class LoginBody(wire.Body, frozen=True):
 
 
 async def make_code(request: Request) -> Response:
-    """POST /v1/login/codes: what opens the page in a browser, once, within a minute.
+    """POST /v1/login/codes: what opens the page in a browser, once.
 
-    Opens a TCP port on loopback when there is none yet.
+    Within a minute, on connections of the user's own processes; or as a link for a viewer, over
+    TLS from any machine. Opens a TCP port on loopback when there is none yet.
     """
     services, caller = services_of(request), Caller.of(request)
     require_operator(caller, "logging a browser in")
     body = wire.parse_body(await body_of(request), CodeBody)
     role = Role(one_of("role", body.role, [*Role]))
-    url = await services.tcp.open()
-    code = logins_of(services).code(role)
-    expires_at = iso(services.now_ms() + CODE_MS)
-    return answer(LoginCode(url=f"{url}/#k={code}", role=role, expires_at=expires_at), status=201)
+    if body.valid_for is not None and role is not Role.VIEWER:
+        raise UsageError("a link is for a viewer", details={"field": "role"})
+    url, login_id = await services.tcp.open(), None
+    if body.valid_for is None:
+        code, until_ms = logins_of(services).code(role), services.now_ms() + CODE_MS
+    else:
+        for_ms = parse_duration(body.valid_for, field="validFor")
+        port = urlsplit(url).port or 0
+        code, link = await logins_of(services).link(port=port, for_ms=for_ms)
+        login_id, until_ms = link.id, ends_ms(link)
+    found = LoginCode(
+        url=f"{url}/#k={code}", role=role, expires_at=iso(until_ms), login_id=login_id
+    )
+    return answer(found, status=201)
 
 
 async def log_in(request: Request) -> Response:
@@ -61,12 +79,18 @@ async def log_in(request: Request) -> Response:
     if connection.port is None:
         raise UsageError("a browser logs in over the TCP port", hint="open it: subagents ui")
     browser = request.headers.get("user-agent", "unknown")
-    token, login = await logins_of(services).take(body.code, port=connection.port, browser=browser)
+    is_far = bool(request.scope["state"].get(FAR))
+    token, login = await logins_of(services).take(
+        body.code, port=connection.port, browser=browser, is_far=is_far
+    )
+    left_s = COOKIE_S
+    if login.until_ms is not None:
+        left_s = max(login.until_ms - services.now_ms(), 0) // 1000
     answered = answer(_own(login, csrf_of(token)))
     answered.set_cookie(
         cookie_name(connection.port),
         token,
-        max_age=COOKIE_S,
+        max_age=left_s,
         path="/",
         secure=request.url.scheme == "https",
         httponly=True,
@@ -96,7 +120,7 @@ async def log_out(request: Request) -> Response:
 
 
 async def list_logins(request: Request) -> Response:
-    """GET /v1/logins: every browser that is logged in."""
+    """GET /v1/logins: every browser that is logged in, and every link."""
     require_operator(Caller.of(request), "the list of logins")
     query_of(request, ())
     own = connection_of(request.scope).login
@@ -126,7 +150,14 @@ def _own(login: Login | None, csrf: str | None) -> OwnLogin:
 
 def _row(login: Login, own: Login | None) -> LoginRow:
     is_own = own is not None and login.id == own.id
-    return made(LoginRow, login, login_id=login.id, is_own=is_own)
+    return made(
+        LoginRow,
+        login,
+        login_id=login.id,
+        is_own=is_own,
+        is_link=login.until_ms is not None,
+        ends_at=iso(ends_ms(login)),
+    )
 
 
 OPERATIONS: Final = {

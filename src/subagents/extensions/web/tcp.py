@@ -6,7 +6,8 @@ a name of its own point here does not), come from no foreign page, and bring a t
 of a login. There are no CORS headers: no page of another origin reads an answer.
 
 Browsers send a cookie to every port of a host, and so to whatever another user runs on one. So a
-cookie, and the code that is given for one, count only from a process of our own user.
+cookie, and the code that is given for one, count only from a process of our own user; over TLS
+those of a link count from anywhere, since they open no more than a viewer may see (``viewer``).
 """
 
 import hmac
@@ -35,9 +36,10 @@ from subagents.errors import (
     Unauthorized,
 )
 from subagents.extensions.web.login_call import LoginCall
-from subagents.extensions.web.login_routes import cookie_name
+from subagents.extensions.web.login_routes import FAR, cookie_name
 from subagents.extensions.web.logins import csrf_of, logins_of
 from subagents.extensions.web.tcp_peer import PEER, TcpPeer
+from subagents.extensions.web.viewer import may_see
 from subagents.extensions.web.web_page import WebPage
 
 FILE_NAME: Final = "operator.token"
@@ -53,7 +55,7 @@ LOG_IN: Final = ("POST", "/v1/login")
 LOG_OUT: Final = ("DELETE", "/v1/login")
 OWN_LOGIN: Final = ("GET", "/v1/login")
 READS: Final = frozenset({"GET", "HEAD"})
-"""What changes nothing, and is all that a viewer may ask."""
+"""What changes nothing."""
 OWN_SITES: Final = frozenset({"same-origin", "none"})
 """Values of ``Sec-Fetch-Site``; "none" is somebody who typed the address."""
 CSRF_HEADER: Final = b"x-subagents-csrf"
@@ -101,12 +103,12 @@ class TcpGuard:
             if self._page.answers(scope):
                 await self._page(scope, receive, send)
                 return
-            await self._admit(scope, connection)
+            is_far = await self._admit(scope, connection)
         except SubagentsError as error:
             self._note(scope, connection, error)
             await _answer(error)(scope, receive, send)
             return
-        state = {**scope.get("state", {}), CONNECTION: connection}
+        state = {**scope.get("state", {}), CONNECTION: connection, FAR: is_far}
         known = {**scope, "state": state}
         if connection.login is None:
             await self._app(known, receive, send)
@@ -130,8 +132,11 @@ class TcpGuard:
         if origins and (len(origins) != 1 or origins[0].lower() not in self._origins):
             raise Forbidden(f"pages of {_shown(origins)} may not call here", guardrail="origin")
 
-    async def _admit(self, scope: Scope, connection: Connection) -> None:
+    async def _admit(self, scope: Scope, connection: Connection) -> bool:
         """Let the request in, or say why not.
+
+        Returns:
+            Whether it is a login that only a link's code makes.
 
         Raises:
             Forbidden: A login's call that is not its page's own, or not for its role.
@@ -139,30 +144,29 @@ class TcpGuard:
         """
         call = (scope["method"], scope["path"])
         if scope["path"] in OPEN_PATHS:
-            return
+            return False
         if call == LOG_IN:
             _require_own_page(scope)
-            await self._require_own_user(scope)
-            return
+            return await self._is_far(scope)
         authorizations = _given(scope, b"authorization")
         cookie = None if authorizations else _cookie(scope, cookie_name(self._port))
         if cookie is not None:
-            await self._require_own_user(scope)
-            login = self._logins.use(cookie)
+            login = self._logins.use(cookie, is_far=await self._is_far(scope))
             connection.is_operator, connection.login = True, login
             connection.csrf = csrf_of(cookie)
             _check_login(scope, login, connection.csrf)
-            return
+            return False
         token = _bearer(authorizations)
         if hmac.compare_digest(token.encode(), self._operator_token):
             connection.is_operator = True
-            return
+            return False
         try:
             self._services.engine.identify(token)
         except Unauthorized as error:
             if not await self._is_elsewhere(run_concerned(error)):
                 raise
             # Its owner says whether the token is good: nothing is answered here.
+        return False
 
     async def _is_elsewhere(self, run_id: RunId | None) -> bool:
         """Whether another node decides about a run."""
@@ -173,19 +177,25 @@ class TcpGuard:
             return True
         return False
 
-    async def _require_own_user(self, scope: Scope) -> None:
-        """Raises ``Forbidden`` unless the other end is a process of our user's, or of root's."""
+    async def _is_far(self, scope: Scope) -> bool:
+        """Whether the other end is no process of our user's, or of root's, but speaks TLS.
+
+        Raises:
+            Forbidden: It is none of theirs, and nothing is encrypted.
+        """
         peer = scope.get("state", {}).get(PEER)
         if not isinstance(peer, TcpPeer):
-            return
+            return False
         owner = await peer.owner(self._services.off_loop)
-        if owner not in {os.getuid(), 0}:
+        is_far = owner not in {os.getuid(), 0}
+        if is_far and scope["scheme"] != "https":
             who = "nobody knows whom" if owner is None else f"user {owner}"
             raise Forbidden(
                 f"this connection belongs to {who}, and logins are for user {os.getuid()}",
                 guardrail="user",
                 hint="open the page as the user whose daemon this is, or forward it: ssh -L",
             )
+        return is_far
 
     def _note(self, scope: Scope, connection: Connection, error: SubagentsError) -> None:
         if isinstance(error, Unauthorized) and self._only_asks(scope):
@@ -238,6 +248,8 @@ def _check_login(scope: Scope, login: Login, csrf: str) -> None:
     if sites and sites[0] not in OWN_SITES:
         raise Forbidden(f"a page that is {_shown(sites)} may not call here", guardrail="origin")
     if scope["method"] in READS:
+        if login.role is not Role.OPERATOR and not may_see(scope):
+            raise Forbidden(f"a {login.role} sees runs, and nothing else here", guardrail="role")
         return
     _require_own_page(scope)
     given = _given(scope, CSRF_HEADER)
