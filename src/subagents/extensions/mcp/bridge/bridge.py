@@ -50,7 +50,7 @@ CALLS_MAX: Final = 256
 LIVES_ON_S: Final = 0.3
 """How long after it took an answer a client has to live to have kept it."""
 KEPT_S: Final = 45.0
-"""After so long one has kept it whose transcript does not show it; an offer holds for a minute."""
+"""How long its transcript counts, should it never show the answer; an offer holds for a minute."""
 UNAVAILABLE: Final = 503
 END_GRACE_S: Final = 5.0
 """How long calls that only ask may take when the input has ended: that of a pipe ends at once."""
