@@ -87,6 +87,8 @@ class Fail:
     for_s: float | None = None
     """Requests fail for so long after the first of them."""
     message: str = "the script says no"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Further ones, as of a subscription that is used up."""
     half: str = ""
     """With status 200: what comes instead of a whole streamed answer. ``torn``: its beginning, then
     the connection breaks; ``short``: its beginning, and the body ends well; ``garbage``: a page."""
@@ -433,7 +435,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         headers = {} if fail.retry_after is None else {"retry-after": f"{fail.retry_after}"}
         content = json.dumps(wire.error(fail.status, fail.message)).encode()
-        self._send(content, status=fail.status, headers=headers)
+        self._send(content, status=fail.status, headers={**headers, **fail.headers})
 
     def _send_half(self, wire: Wire, how: str, conversation: Conversation) -> None:
         # Words are streamed one by one: the first one ends with the first event that has it.

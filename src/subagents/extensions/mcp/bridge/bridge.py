@@ -5,10 +5,11 @@ tools do (decision 0013). A client does not start its servers again, so the brid
 daemon: it starts it, finds it again, and repeats what may be repeated.
 
 An answer that hands messages over is acknowledged once the client took it and lives on: with its
-next line, or a moment later. Until then the connection of its request stays open, and the daemon
-takes its end, also by SIGKILL, as "nobody read this".
+next line, or a moment later; by Claude Code, once its transcript has it. Until then the connection
+of its request stays open, and the daemon takes its end, also by SIGKILL, as "nobody read this".
 """
 
+import math
 import os
 import threading
 import time
@@ -37,6 +38,7 @@ from subagents.extensions.mcp.bridge.bridge_rpc import (
     rewritten,
     unreachable,
 )
+from subagents.extensions.mcp.bridge.claude_transcript import kept_by_claude
 from subagents.extensions.mcp.bridge.daemon_link import SILENCE_S, Daemon, say
 from subagents.extensions.mcp.bridge.handshake import Handshake
 from subagents.extensions.mcp.bridge.handshake_check import check_handshake
@@ -47,6 +49,8 @@ CALLS_MAX: Final = 256
 """The most calls under way at once; each has a thread and a connection."""
 LIVES_ON_S: Final = 0.3
 """How long after it took an answer a client has to live to have kept it."""
+KEPT_S: Final = 45.0
+"""How long its transcript counts, should it never show the answer; an offer holds for a minute."""
 UNAVAILABLE: Final = 503
 END_GRACE_S: Final = 5.0
 """How long calls that only ask may take when the input has ended: that of a pipe ends at once."""
@@ -69,8 +73,18 @@ class _Answer:
     offered: list[str] = field(default_factory=list)
     connection: Connection | None = None
     """Kept open until what is offered was acknowledged."""
+    is_kept: Callable[[], bool] | None = None
+    """Whether the client has it on its disk; None = it does not say."""
     read_at: float | None = None
     """When all that was written had been taken by the client; monotonic seconds."""
+
+    def is_read(self, for_s: float) -> bool:
+        """Whether the client has taken it, at least ``for_s`` seconds ago, and kept it."""
+        now = time.monotonic()
+        self.read_at = self.read_at or now
+        if self.is_kept is None or now - self.read_at >= KEPT_S:
+            return now - self.read_at >= for_s
+        return self.is_kept()
 
     def leave(self) -> None:
         if self.connection is not None:
@@ -149,6 +163,7 @@ class Bridge:
             if thread.is_alive():  # a signal can come before one that is known has begun
                 thread.join(max(due - time.monotonic(), 0))
         self._has_ended.set()
+        self._acknowledge(self._take_read(for_s=math.inf))  # what is kept, and nothing else
         with self._lock:
             unread, self._unread = self._unread, []
         self._has_unread.set()  # lets the thread that acknowledges see the end
@@ -339,7 +354,11 @@ class Bridge:
         if message.get("jsonrpc") != "2.0" or message.get("id") != call.id:
             return _Answer(rewritten(call, status, message))
         offered = offered_in(message)
-        return _Answer(data, reader, offered, call.connection if offered else None)
+        if not offered:
+            return _Answer(data)
+        return _Answer(
+            data, reader, offered, call.connection, kept_by_claude(call.params, os.environ)
+        )
 
     def _remember_version(self, message: Document) -> None:
         result = message.get("result")
@@ -400,14 +419,11 @@ class Bridge:
     # -- acknowledging -----------------------------------------------------------------------
 
     def _take_read(self, *, for_s: float = 0.0) -> list[_Answer]:
-        """The answers that the client has taken, at least ``for_s`` seconds ago."""
+        """The answers that the client has taken, at least ``for_s`` seconds ago, and kept."""
         with self._lock:
             if not self._unread or unread_bytes(self._stdout):
                 return []
-            now = time.monotonic()
-            for answer in self._unread:
-                answer.read_at = answer.read_at or now
-            taken = [each for each in self._unread if now - (each.read_at or now) >= for_s]
+            taken = [each for each in self._unread if each.is_read(for_s)]
             self._unread = [each for each in self._unread if each not in taken]
             if not self._unread:
                 self._has_unread.clear()

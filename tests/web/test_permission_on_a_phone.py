@@ -1,0 +1,73 @@
+"""The real Claude Code asks whether it may; a person answers on a phone, whatever was killed."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+from playwright.sync_api import Browser, expect
+from tests.e2e.claude_place import program
+from tests.e2e.live_home import DEFAULTS, LiveHome, live_home, until
+from tests.e2e.program_setups import CLAUDE
+from tests.e2e.runtime_cells import RUN_S
+from tests.e2e.scripted_model import Say, ScriptedModel, Use
+from tests.free_ports import free_port
+from tests.web.conftest import Browsers
+
+WIDTH: Final = 390
+ASKING: Final = replace(CLAUDE, options={"ask": True})
+
+pytestmark = [
+    pytest.mark.skipif(program() is None, reason="claude-agent-sdk is not installed"),
+    pytest.mark.timeout(300),
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[tuple[LiveHome, ScriptedModel]]:
+    with ScriptedModel({}) as model:
+        ASKING.prepare(model.url, tmp_path / "setup")
+        config = ASKING.config(model.url, tmp_path / "setup") + DEFAULTS
+        config += f"\n[daemon]\nhttp_port = {free_port()}\n"
+        with live_home(tmp_path, config=config) as home:
+            yield home, model
+
+
+@pytest.mark.requirement("claude-worker:e2e:permission")
+def test_what_was_asked_before_daemon_and_worker_were_killed_is_allowed_on_a_phone(
+    place: tuple[LiveHome, ScriptedModel], chromium: Browser
+) -> None:
+    home, model = place
+    made = home.work / "made"
+    model.scripts["asking"] = [
+        Use("Bash", {"command": f"touch {made}"}),
+        lambda seen: Say(f"made {made.exists()}"),
+    ]
+    run_id = home.spawn("script:asking", agent="claude", retryCount=1, retryDelay=0)
+
+    def asked(times: int) -> bool:
+        requests = home.show(run_id)["requests"]
+        return len(requests) == times and requests[-1]["status"] == "pending"
+
+    until(lambda: asked(1), what="the question", within_s=RUN_S)
+    worker = home.worker_pid(run_id)
+    home.kill()
+    os.kill(worker, signal.SIGKILL)
+    home.start()
+    until(lambda: asked(2), what="its next attempt asks again", within_s=RUN_S)
+    with ExitStack() as stack:
+        page = Browsers(chromium, home, stack).at_the_page(
+            viewport={"width": WIDTH, "height": 800}, has_touch=True
+        )
+        question = page.get_by_role("heading", name=f"May it use Bash? touch {made}")
+        expect(question).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") == WIDTH
+        page.get_by_role("radio", name="once").tap()
+        page.get_by_role("button", name="Answer").tap()
+        (done,) = home.finish(run_id, timeout_s=RUN_S)
+        assert done["result"] == "made True", done
+        expect(question).to_have_count(0)
