@@ -86,8 +86,10 @@ def near(word: str, known: Collection[str]) -> str:
     """``; did you mean 'list'?``, or nothing."""
     import difflib  # noqa: PLC0415  most command lines are right
 
-    found = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {found[0]!r}?" if found else ""
+    # Dashes would make all flags alike.
+    plain = {each.lstrip("-"): each for each in known}
+    found = difflib.get_close_matches(word.lstrip("-"), plain, n=1)
+    return f"; did you mean {plain[found[0]]!r}?" if found else ""
 
 
 def _argument(name: str, hint: Any, *, is_flag: bool, is_required: bool) -> Argument:
@@ -144,9 +146,11 @@ def _read(
         # One that is spelled with underscores, as names are in Python, is meant all the same.
         flag = flag if flag in flags else flag.replace("_", "-")
         if flag not in flags:
-            raise UsageError(
-                f"there is no option {flag}{near(flag, flags)}", details={"field": flag}
-            )
+            from subagents.cli.command_table import meant  # noqa: PLC0415  seldom needed
+
+            said = meant(flag)
+            text = f"there is no option {flag}{'' if said else near(flag, flags)}"
+            raise UsageError(text, hint=said, details={"field": flag})
         into, each = flags[flag]
         value: str | None = text if sign else None
         if value is None and each.kind is not bool:

@@ -83,6 +83,7 @@ def test_a_whole_crontab_is_taken_from_stdin_with_its_settings_and_names(shared:
         ("@daily", "moved"),
     ]
     assert found[0]["zone"] != found[1]["zone"] == "Asia/Tokyo"
+    assert shared.ok("pause", "schedule:sync", "schedule:sync-2").err.count(": paused") == 2
     for name in ("sync", "sync-2"):
         shared.ok("schedule", "remove", name, "--yes")
 

@@ -49,14 +49,17 @@ NO_TCP: Final = DaemonSettings()
 
 async def run_daemon(
     services: Services, *, paths: Paths, log_path: Path, settings: DaemonSettings = NO_TCP
-) -> None:
-    """Serve until SIGTERM, SIGINT or ``POST /v1/shutdown``.
+) -> bool:
+    """Serve until SIGTERM, SIGINT, SIGHUP or ``POST /v1/shutdown``.
 
     Args:
         services: What the calls use; its engine is started and stopped here.
         paths: The home; its directories are created.
         log_path: The file for lines of level INFO and above.
         settings: Whether and where it also listens on TCP.
+
+    Returns:
+        Whether it was SIGHUP: to begin anew, with what is configured by then.
 
     Raises:
         AlreadyRunning: Another daemon owns this home; nothing was touched.
@@ -70,11 +73,12 @@ async def run_daemon(
         leave_links(paths, os.environ)
         with (
             writing_log(log_path, bytes_max=LOG_BYTES_MAX),
-            stop_on_signals(services.stopping),
+            stop_on_signals(services.stopping) as anew,
         ):
-            async with service_notices.told(services.stopping):
+            async with service_notices.told(services.stopping, anew):
                 ready = partial(service_notices.tell, service_notices.READY)
                 await _start_and_serve(services, paths, settings, ready)
+            return anew.is_set()
 
 
 async def serve_until_stopped(
@@ -354,16 +358,28 @@ def _write(descriptor: int, record: DaemonRecord | None) -> None:
 
 
 @contextlib.contextmanager
-def stop_on_signals(stopping: asyncio.Event) -> Iterator[None]:
-    """SIGTERM and SIGINT set ``stopping``; outside the main thread signals are not ours to take."""
+def stop_on_signals(stopping: asyncio.Event) -> Iterator[asyncio.Event]:
+    """SIGTERM, SIGINT and SIGHUP set ``stopping``, and SIGHUP before that what this yields; outside
+    the main thread signals are not ours to take.
+    """
+    anew = asyncio.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield anew
         return
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
+
+    def hung_up() -> None:
+        # In a terminal it says that the terminal is gone, and asks for no other daemon.
+        if not has_terminal:
+            anew.set()
+        stopping.set()
+
+    has_terminal = os.isatty(0)
+    takers = {signal.SIGTERM: stopping.set, signal.SIGINT: stopping.set, signal.SIGHUP: hung_up}
+    for number, taker in takers.items():
+        loop.add_signal_handler(number, taker)
     try:
-        yield
+        yield anew
     finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in takers:
             loop.remove_signal_handler(number)

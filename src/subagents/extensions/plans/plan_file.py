@@ -99,7 +99,8 @@ def _plan(file: Path, content: object, variables: Mapping[str, str]) -> Plan:
                 near = nearest(str(key), KEYS)
                 guess = f"did you mean {near!r}? A plan" if near else "a plan"
                 raise UsageError(
-                    f"{where}: unknown key {str(key)[:100]!r}; {guess} has only {', '.join(KEYS)}"
+                    f"{where}: unknown key {str(key)[:100]!r}; {guess} has only {', '.join(KEYS)}",
+                    hint="keys of a run stand below one of its runs: subagents help plans",
                 )
         expansion = Expansion(where, content.get(VARS), variables)
         if "budget" in content:

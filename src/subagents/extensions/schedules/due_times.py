@@ -109,7 +109,10 @@ def cron_of(when: str) -> str:
     if text.startswith("@"):
         meant = ALIASES.get(text.lower())
         if text.lower() == "@reboot":
-            way_out = "leave that line in the crontab, and let it call: subagents spawn TASK"
+            way_out = (
+                "leave that line there, and let it call: subagents spawn TASK; the others: "
+                "crontab -l | grep -v @reboot | subagents schedule add -"
+            )
             raise _refusal(when, "is at no time that comes again", way_out)
         if meant is None:
             raise _refusal(when, f"is none of {', '.join(ALIASES)}")
