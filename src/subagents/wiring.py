@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -396,4 +397,6 @@ def serve(overrides: Mapping[str, object] | None = None) -> None:
     finally:
         node.close()
     if is_anew:
+        # One more that comes before it is listened for waits until then, and ends nothing.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
         os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - this program, as it was started

@@ -44,6 +44,9 @@ LOOKERS_S: Final = 2.0
 """How long a lock is asked for again whose file names no living process."""
 LOOKERS_POLL_S: Final = 0.01
 
+HELD: Final = "_SUBAGENTS_LOCK"
+"""Names the descriptor of the lock, to who begins anew in this process: nobody comes between."""
+
 NO_TCP: Final = DaemonSettings()
 
 
@@ -69,7 +72,7 @@ async def run_daemon(
     """
     paths.ensure()
     # The lock first: a daemon that is refused must not move the log of the one that runs.
-    async with hold_lock(paths):
+    async with hold_lock(paths) as lock:
         leave_links(paths, os.environ)
         with (
             writing_log(log_path, bytes_max=LOG_BYTES_MAX),
@@ -78,6 +81,9 @@ async def run_daemon(
             async with service_notices.told(services.stopping, anew):
                 ready = partial(service_notices.tell, service_notices.READY)
                 await _start_and_serve(services, paths, settings, ready)
+            if anew.is_set():
+                os.set_inheritable(kept := os.dup(lock), True)
+                os.environ[HELD] = str(kept)
             return anew.is_set()
 
 
@@ -303,7 +309,7 @@ class SameUserProtocol(WatchedProtocol):
 
 
 @contextlib.asynccontextmanager
-async def hold_lock(paths: Paths, *, stays_ended: bool = True) -> AsyncIterator[None]:
+async def hold_lock(paths: Paths, *, stays_ended: bool = True) -> AsyncIterator[int]:
     """Be the one daemon of this home; the file says who that is.
 
     Args:
@@ -314,15 +320,19 @@ async def hold_lock(paths: Paths, *, stays_ended: bool = True) -> AsyncIterator[
     Raises:
         AlreadyRunning: Names the holder and the socket.
     """
-    descriptor = os.open(paths.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    held = os.environ.pop(HELD, None)
+    flags = os.O_RDWR | os.O_CREAT
+    descriptor = int(held) if held else os.open(paths.lock_file, flags, 0o600)
+    os.set_inheritable(descriptor, False)
     try:
         await _locked(descriptor, paths.socket)
         _write(descriptor, daemon_record.own())
         try:
-            yield
+            yield descriptor
         finally:
             # The file stays: removing it would let two daemons lock two different files.
-            _write(descriptor, daemon_record.own(has_ended=True) if stays_ended else None)
+            over = daemon_record.own(has_ended=HELD not in os.environ) if stays_ended else None
+            _write(descriptor, over)
     finally:
         os.close(descriptor)
 
@@ -378,6 +388,7 @@ def stop_on_signals(stopping: asyncio.Event) -> Iterator[asyncio.Event]:
     takers = {signal.SIGTERM: stopping.set, signal.SIGINT: stopping.set, signal.SIGHUP: hung_up}
     for number, taker in takers.items():
         loop.add_signal_handler(number, taker)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, takers)
     try:
         yield anew
     finally:
