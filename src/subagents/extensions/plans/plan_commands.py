@@ -245,6 +245,7 @@ def list_(
         [_row(each, now_ms) for each in page.plans],
         styles={1: 1},
         cut=(3, 2, 5, 4),
+        why=(3,),
     )
     if page.total_is_bound:
         output.note(f"{len(page.plans)} of more than {page.total:,}: --limit")
@@ -283,6 +284,7 @@ def _print(answer: Document, *, json: bool) -> None:
         [_cells(row, now_ms) for row in found.runs],
         styles={1: 1},
         cut=(2, 5, 4, 3),
+        why=(5,),
     )
 
 

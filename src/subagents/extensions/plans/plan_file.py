@@ -97,10 +97,9 @@ def _plan(file: Path, content: object, variables: Mapping[str, str]) -> Plan:
         for key in content:
             if key not in (*KEYS, SCHEMA):
                 near = nearest(str(key), KEYS)
-                guess = f"did you mean {near!r}? A plan" if near else "a plan"
+                guess = f"did you mean {near!r}? A plan" if near else "is it of a run? A plan"
                 raise UsageError(
-                    f"{where}: unknown key {str(key)[:100]!r}; {guess} has only {', '.join(KEYS)}",
-                    hint="keys of a run stand below one of its runs: subagents help plans",
+                    f"{where}: unknown key {str(key)[:100]!r}; {guess} has only {', '.join(KEYS)}"
                 )
         expansion = Expansion(where, content.get(VARS), variables)
         if "budget" in content:

@@ -271,6 +271,7 @@ def list_(*, json: Json = False) -> int:
         ],
         styles={1: 1},
         cut=(3, 4, 5, 2),
+        why=(3, 4),
     )
     return EXIT_OK
 
@@ -405,6 +406,7 @@ def _print(answer: Document, states: Mapping[str, str], *, json: bool) -> None:
                 for each in found.times
             ],
             cut=(4, 3),
+            why=(1, 4),
         )
 
 

@@ -59,6 +59,7 @@ def list_(*, json: Json = False) -> int:
             for each in rows
         ],
         cut=(2, 7),
+        why=(7,),
     )
     return EXIT_OK
 
