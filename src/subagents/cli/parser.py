@@ -84,12 +84,10 @@ def _parts(function: Callable[..., Any]) -> Iterator[_Part]:
 
 def near(word: str, known: Collection[str]) -> str:
     """``; did you mean 'list'?``, or nothing."""
-    import difflib  # noqa: PLC0415  most command lines are right
+    from subagents.config.settings import nearest  # noqa: PLC0415  most command lines are right
 
-    # Dashes would make all flags alike.
-    plain = {each.lstrip("-"): each for each in known}
-    found = difflib.get_close_matches(word.lstrip("-"), plain, n=1)
-    return f"; did you mean {plain[found[0]]!r}?" if found else ""
+    found = nearest(word, known)
+    return f"; did you mean {found!r}?" if found else ""
 
 
 def _argument(name: str, hint: Any, *, is_flag: bool, is_required: bool) -> Argument:

@@ -378,13 +378,12 @@ def stop_on_signals(stopping: asyncio.Event) -> Iterator[asyncio.Event]:
         return
     loop = asyncio.get_running_loop()
 
-    def hung_up() -> None:
-        # In a terminal it says that the terminal is gone, and asks for no other daemon.
-        if not has_terminal:
-            anew.set()
+    def begin_anew() -> None:
+        anew.set()
         stopping.set()
 
-    has_terminal = os.isatty(0)
+    # In a terminal it says that the terminal is gone, and asks for no other daemon.
+    hung_up = stopping.set if os.isatty(0) else begin_anew
     takers = {signal.SIGTERM: stopping.set, signal.SIGINT: stopping.set, signal.SIGHUP: hung_up}
     for number, taker in takers.items():
         loop.add_signal_handler(number, taker)

@@ -436,12 +436,12 @@ def run_now(schedule: Schedule, /, *, json: Json = False) -> int:
 
 
 def pause(*schedules: str, json: bool = False) -> int:
-    """Let schedules start nothing until they are resumed; their runs go on."""
+    """Let a schedule start nothing until it is resumed; its runs go on."""
     return _posted(schedules, "pause", json=json)
 
 
 def resume(*schedules: str, json: bool = False) -> int:
-    """Let paused schedules go on; what was due meanwhile is left out."""
+    """Let a paused schedule go on; what was due meanwhile is left out."""
     return _posted(schedules, "resume", json=json)
 
 
