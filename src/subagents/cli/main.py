@@ -270,7 +270,7 @@ def _called(arguments: list[str]) -> int:
     from subagents.cli.parser import parse  # noqa: PLC0415  the overview needs none of it
 
     try:
-        call = parse(target_of(row), line)
+        call = parse(target_of(row), line, meant)
     except UsageError as error:
         error.hint = error.hint or f"subagents {name} --help"
         raise

@@ -25,14 +25,20 @@ _Part: TypeAlias = tuple[str, Sequence[Argument], Together | None]
 """Flags that together make the parameter of that name; or one flag or word, without a name."""
 
 
-def parse(function: Callable[..., Any], line: Sequence[str]) -> partial[Any]:
+def parse(
+    function: Callable[..., Any],
+    line: Sequence[str],
+    meant: Callable[[str], str | None] = lambda _: None,
+) -> partial[Any]:
     """The call of a command's function for what stands behind its name.
+
+    ``meant`` knows what to do instead of a flag that there is not.
 
     Raises:
         UsageError: Names the flag or word that is wrong, missing or too much.
     """
     parts = list(_parts(function))
-    given, words = _read(parts, line)
+    given, words = _read(parts, line, meant)
     by_place: list[Any] = []
     for name, arguments, _ in parts:
         for each in arguments:
@@ -115,7 +121,7 @@ def _argument(name: str, hint: Any, *, is_flag: bool, is_required: bool) -> Argu
 
 
 def _read(
-    parts: Sequence[_Part], line: Sequence[str]
+    parts: Sequence[_Part], line: Sequence[str], meant: Callable[[str], str | None]
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """What the flags set, by the name of their part and by attribute, and the words."""
     given: dict[str, dict[str, Any]] = {"": {}}
@@ -144,8 +150,6 @@ def _read(
         # One that is spelled with underscores, as names are in Python, is meant all the same.
         flag = flag if flag in flags else flag.replace("_", "-")
         if flag not in flags:
-            from subagents.cli.command_table import meant  # noqa: PLC0415  seldom needed
-
             said = meant(flag)
             text = f"there is no option {flag}{'' if said else near(flag, flags)}"
             raise UsageError(text, hint=said, details={"field": flag})

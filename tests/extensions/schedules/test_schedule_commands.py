@@ -63,7 +63,7 @@ def test_a_line_of_a_crontab_is_taken_as_it_is(shared: Home, line: str) -> None:
     shared.ok("schedule", "remove", "pasted", "--yes")
 
     refused = shared.cli("schedule", "add", "pasted", "@reboot date").err
-    assert "let it call: subagents spawn TASK" in refused
+    assert "can call: subagents spawn TASK" in refused
 
 
 @pytest.mark.requirement("cli:schedule")
