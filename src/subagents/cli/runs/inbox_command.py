@@ -13,7 +13,6 @@ from subagents.cli.connection import connect, is_worker
 from subagents.cli.flags import Annotated, Json, Parameter, chosen, refusal, refuse_unused
 from subagents.cli.reading import read
 from subagents.cli.runs import follow
-from subagents.cli.runs.control_commands import each_of
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.show import render
 from subagents.text import duration, milliseconds_of, one_line
@@ -94,6 +93,8 @@ def inbox(
         is_limited = not alerts and limit is not None
         refuse_unused(f"does not go with {view}", all=all_, full=full, limit=is_limited)
     if dismiss or redeliver:
+        from subagents.cli.runs.control_commands import each_of  # noqa: PLC0415  seldom needed
+
         each_of(runs, view.removeprefix("--"), json=json)
         return
     most = (ALERTS_SHOWN if alerts else MESSAGES_SHOWN) if limit is None else limit
