@@ -92,7 +92,7 @@ class Extension(NamedTuple):
     With a colon at its end it goes before what is named: ``{"plan wait": "wait plan:"}``.
     """
     retired: Mapping[str, str] = NOTHING
-    """Earlier commands that no other one stands for, and what to do instead."""
+    """Commands and flags that are looked for and are none, and what to do instead."""
     selectors: Mapping[str, str] = NOTHING
     """What a command of the core is where its one word names something of the extension's:
     ``{"wait plan:": "module:function"}``. It takes what is behind the colon, and the same flags.

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -386,12 +387,16 @@ def serve(overrides: Mapping[str, object] | None = None) -> None:
     node = build_node(paths, config, user.now, loader)
     daemon = config.settings.daemon
     services = services_of(node, environ, user=user)
+    served = run_daemon(services, paths=paths, log_path=paths.log_file, settings=daemon)
     try:
-        asyncio.run(run_daemon(services, paths=paths, log_path=paths.log_file, settings=daemon))
+        is_anew = asyncio.run(served)
     except Fenced:
         if node.ours.sharing is None:
             raise
-        # Others have what it had. Started again, this node takes part under a new identity.
-        os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - this program, as it was started
+        is_anew = True  # Others have what it had: this node takes part under a new identity.
     finally:
         node.close()
+    if is_anew:
+        # One more that comes before it is listened for waits until then, and ends nothing.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+        os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - this program, as it was started

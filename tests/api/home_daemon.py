@@ -290,7 +290,7 @@ def play(home: Path, scenario: Scenario, config: str = CONFIG) -> None:
     asyncio.run(whole())
 
 
-async def listening(path: Path, running: "asyncio.Task[None] | None" = None) -> None:
+async def listening(path: Path, running: "asyncio.Task[bool] | None" = None) -> None:
     """Return once somebody accepts connections there."""
     async with asyncio.timeout(DEADLINE_S):
         while running is None or not running.done():

@@ -127,6 +127,20 @@ def test_on_a_terminal_words_go_on_behind_the_head_of_their_line(
 
 
 @pytest.mark.requirement("cli:columns")
+def test_why_something_is_as_it_is_stands_whole_below_a_row_that_is_too_narrow_for_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [["r-1", "failed", "the whole disk is full"], ["r-2", "failed", "exit 1"]]
+    for width in (31, 26):
+        monkeypatch.setattr(output, "columns", lambda width=width: width)
+        output.table(["run", "state", "now"], rows, why=(2,))
+    assert capsys.readouterr().out.splitlines() == [
+        *("RUN  STATE   NOW", "r-1  failed", "    the whole disk is full", "r-2  failed  exit 1"),
+        *("RUN  STATE", "r-1  failed", "    the whole disk is full", "r-2  failed", "    exit 1"),
+    ]
+
+
+@pytest.mark.requirement("cli:columns")
 def test_a_mark_before_the_head_of_a_line_counts_as_part_of_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

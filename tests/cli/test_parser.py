@@ -88,6 +88,7 @@ REFUSED: list[tuple[list[str], str, str]] = [
     (["x", "--lable", "a"], "--lable", "there is no option --lable; did you mean '--label'?"),
     (["x", "--no-all"], "--no-all", "there is no option --no-all; did you mean '--all'?"),
     (["x", "--lab", "a"], "--lab", "there is no option --lab; did you mean '--label'?"),
+    (["x", "--worktree"], "--worktree", "there is no option --worktree"),
     (["x", "-z"], "-z", "there is no option -z"),
     (["x", "-dz"], "-z", "there is no option -z"),
     (["x", "-d5"], "-d5", "there is no option -d5; did you mean '-d'?"),

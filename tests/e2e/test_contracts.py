@@ -65,7 +65,7 @@ def test_an_escalation_stays_until_its_run_was_started_again_however_often_it_is
         (item,) = home.get("/v1/attention")["items"]
         assert (item["kind"], item["runId"]) == ("blocker", run_id)
         assert item["commands"] == [
-            f"subagents {verb} {run_id}" for verb in ("why", "retry", "dismiss")
+            f"subagents {verb} {run_id}" for verb in ("why", "retry", "inbox --dismiss")
         ]
 
         again = home.post(f"/v1/runs/{run_id}/retry")["runId"]
@@ -83,7 +83,8 @@ def test_an_escalation_that_was_dismissed_is_gone_and_on_record(tmp_path: Path) 
         until(lambda: home.row(run_id)["phase"] == "completed", what="cleanup")
 
         (item,) = [each for each in home.get("/v1/attention")["items"] if each["kind"] == "blocker"]
-        assert item["commands"] == [f"subagents {verb} {run_id}" for verb in ("why", "dismiss")]
+        commands = [f"subagents {verb} {run_id}" for verb in ("why", "inbox --dismiss")]
+        assert item["commands"] == commands
         for _ in range(2):
             assert home.post(f"/v1/runs/{run_id}/dismiss")["runId"] == run_id
         assert run_id not in [each["runId"] for each in home.get("/v1/attention")["items"]]

@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -103,6 +104,21 @@ def test_a_worker_goes_on_with_the_same_pid_and_no_gap_when_its_daemon_is_killed
         (home.work / "go").touch()
         assert_ended_once(home, run_id, numbered(60))
         assert len(home.events(run_id, AttemptStarted)) == 1
+
+
+@pytest.mark.requirement("daemon:anew")
+def test_at_a_hangup_the_daemon_begins_anew_in_its_process_and_its_worker_goes_on(
+    tmp_path: Path,
+) -> None:
+    with live_home(tmp_path) as home:
+        run_id = home.spawn("until [ -e end ]; do sleep 0.02; done; echo done")
+        daemon, worker = home.pid, home.worker_pid(run_id)
+
+        os.kill(daemon, signal.SIGHUP)
+        until(lambda: home.log().count("listening on") == 2, what="the daemon, once more")
+        assert (home.get("/version")["pid"], home.worker_pid(run_id)) == (daemon, worker)
+        (home.work / "end").touch()
+        assert home.finish(run_id)[0]["result"] == "done"
 
 
 @pytest.mark.requirement("e2e:kill:ended-meanwhile")

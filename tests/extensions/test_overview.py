@@ -6,20 +6,22 @@ import pytest
 from scripts.handshake_answers import FILE, recorded
 
 from subagents.cli.command_table import commands
+from subagents.cli.completion import complete
 from subagents.cli.help_page import page
+from subagents.cli.main import main
+from subagents.errors import EXIT_USAGE
 
 ALONE = (
     *("run", "spawn", "map", "list", "show", "log", "why", "result", "events", "stats", "ui"),
-    *("wait", "answer", "cancel", "retry", "inbox", "dismiss", "redeliver"),
-    *("continue", "steer", "interrupt", "pause", "resume", "prioritize"),
+    *("wait", "answer", "cancel", "retry", "inbox", "secret"),
+    *("continue", "steer", "pause", "resume", "prioritize"),
     *("init", "config", "agents", "completion", "version", "demo", "doctor"),
     *("up", "down", "serve", "mcp", "report", "progress", "notify", "ask", "worker"),
 )
 BELOW = {
-    "plan": ("run", "list", "schema"),
+    "plan": ("run", "list"),
     "schedule": ("add", "list", "run-now", "remove"),
     "worktree": ("list", "diff", "merge", "prune"),
-    "secret": ("set", "check", "delete"),
     "mcp": ("install", "uninstall", "config"),
     "hook": ("stop", "session-start"),
     "notifications": ("test",),
@@ -33,6 +35,17 @@ BELOW = {
 def test_every_command_is_there() -> None:
     below = {f"{parent} {word}" for parent, words in BELOW.items() for word in words}
     assert {command.name for command in commands()} == {*ALONE, *below}
+
+
+@pytest.mark.requirement("cli:completion", "cli:bad-input")
+def test_commands_below_another_are_offered_and_a_wrong_one_is_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    typed = (("worktree", ""), ("help", "worktree", "me"))
+    words = [[line.partition("\t")[0] for line in complete(each)] for each in typed]
+    assert words == [["list", "diff", "merge", "prune"], ["merge"]]
+    assert main(["worktree", "mergee"]) == EXIT_USAGE
+    assert "there is no command worktree 'mergee'; did you mean" in capsys.readouterr().err
 
 
 @pytest.mark.requirement("cli:help")

@@ -35,12 +35,13 @@ CORE: Final = {
         everyday("answer", "runs.control_commands:answer", "Answer a worker's question"),
         everyday("cancel", "runs.control_commands:cancel", "Cancel runs and their children"),
         everyday("retry", "runs.control_commands:retry", "Start a run again"),
-        Command("inbox", "runs.inbox_command:inbox", "Show messages, and what needs a person"),
-        Command("dismiss", "runs.control_commands:dismiss", "Mark how runs ended as read"),
-        Command("redeliver", "runs.control_commands:redeliver", "Offer a result once more"),
+        Command(
+            "inbox",
+            "runs.inbox_command:inbox",
+            "Show messages and what needs a person; mark or ask again",
+        ),
         Command("continue", "runs.session_commands:continue_", "Go on with a run's session"),
         Command("steer", "runs.control_commands:steer", "Send a message to a live worker"),
-        Command("interrupt", "runs.session_commands:interrupt", "End a turn, keep the session"),
         Command("pause", "runs.control_commands:pause", "Pause runs"),
         Command("resume", "runs.control_commands:resume", "Resume paused runs"),
         Command(
@@ -71,11 +72,19 @@ heading without any all rows are extensions'."""
 ALIASES: Final = {"logs": "log", "ls": "list", "ps": "list"}
 """Words that people type who know docker, kubectl or a shell."""
 MEANT: Final = {
+    "--background": "--detach, or: subagents spawn",
+    "--budget": "--max-cost, --max-tokens or --max-time",
+    "--failed": "--state failed",
+    "--name": "--label",
+    "--no-wait": "--detach, or: subagents spawn",
+    "--running": "--state working",
+    "--wait": "it waits, unless there is a --detach; later: subagents wait RUN",
+    "--workdir": "--cwd DIR",
     "stop": "subagents cancel RUN ends a run; subagents down ends the daemon",
     "kill": "subagents cancel RUN",
     "rm": "subagents cancel RUN ends a run; ended runs are archived by themselves",
 }
-"""Other such words, where it is not certain what they ask for."""
+"""Words of other tools that are none here, and the way out."""
 RENAMED: Final = {
     "agents list": "agents",
     "agents show": "agents",
@@ -88,11 +97,12 @@ RENAMED: Final = {
     "config show": "config",
     "config trust": "config --trust",
     "config validate": "config --check",
-    "export csv": "list --format csv",
-    "export json": "list --format json",
-    "export jsonl": "list --format jsonl",
+    "dismiss": "inbox --dismiss",
+    **{f"export {form}": f"list --format {form}" for form in ("csv", "json", "jsonl")},
     "export": "list --format csv",
+    "interrupt": "cancel --turn",
     "paths": "config --paths",
+    "redeliver": "inbox --redeliver",
     "status": "list --now",
     "timeline": "why --verbose",
     "tree": "list --tree",
@@ -129,6 +139,12 @@ def parents() -> Mapping[str, str]:
 def commands() -> list[Command]:
     """All, in the order of the overview."""
     return [each for group in groups().values() for each in group]
+
+
+def meant(word: str) -> str | None:
+    """What to do instead of a command or flag that is none; None = it is not known."""
+    given_up = (each.retired for each in extension.found().used)
+    return next((each[word] for each in given_up if word in each), MEANT.get(word))
 
 
 def is_group(name: str) -> bool:
@@ -206,10 +222,17 @@ def selectors() -> Mapping[str, str]:
 
 
 def selected(name: str, call: "partial[int | None]") -> "partial[int | None]":
-    """The call, of the function of an extension whose selector its one word is."""
-    kind, _, rest = str(call.args[0]).partition(":") if len(call.args) == 1 else ("", "", "")
-    target = selectors().get(f"{name} {kind}:") if rest and kind.isalpha() else None
-    return call if target is None else partial(extension.loaded(target), rest, **call.keywords)
+    """The call, of the function of an extension whose selector its words are."""
+    from subagents.cli.parser import VARIABLE  # noqa: PLC0415  read with the line, by now
+
+    words = [str(each).partition(":") for each in call.args]
+    kinds = {kind if rest and kind.isalpha() else "" for kind, _, rest in words}
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    place = selectors().get(f"{name} {kind}:") if kind else None
+    target = extension.loaded(place) if place else None
+    if target is None or (len(words) > 1 and not target.__code__.co_flags & VARIABLE):
+        return call
+    return partial(target, *(rest for _, _, rest in words), **call.keywords)
 
 
 def target_of(command: Command) -> Callable[..., int | None]:

@@ -10,7 +10,6 @@ from itertools import takewhile
 from typing import Final
 
 from subagents.cli.command_table import (
-    MEANT,
     below,
     command_of,
     commands,
@@ -18,6 +17,7 @@ from subagents.cli.command_table import (
     groups,
     is_group,
     is_only_group,
+    meant,
     named,
     parents,
     selected,
@@ -26,7 +26,7 @@ from subagents.cli.command_table import (
 from subagents.cli.ending import reporting
 from subagents.cli.flags import WHOLE
 from subagents.errors import EXIT_OK, NotFound, UsageError
-from subagents.extension import Command, found
+from subagents.extension import Command
 from subagents.version import __version__
 
 HELP_FLAGS: Final = {"--help", "-h", WHOLE}
@@ -270,7 +270,7 @@ def _called(arguments: list[str]) -> int:
     from subagents.cli.parser import parse  # noqa: PLC0415  the overview needs none of it
 
     try:
-        call = parse(target_of(row), line)
+        call = parse(target_of(row), line, meant)
     except UsageError as error:
         error.hint = error.hint or f"subagents {name} --help"
         raise
@@ -293,7 +293,7 @@ def _unknown(name: str, line: Sequence[str]) -> UsageError:
 
     word = line[0]
     full = f"{name} {word}".strip()
-    if said := next((e.retired[full] for e in found().used if full in e.retired), MEANT.get(full)):
+    if said := meant(full):
         raise UsageError(f"there is no command {full!r}", hint=said)
     known = below(name) if name else sorted({each.name.split()[0] for each in commands()})
     return UsageError(

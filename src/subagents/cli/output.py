@@ -265,6 +265,7 @@ def table(
     *,
     styles: Mapping[int, int] | None = None,
     cut: Sequence[int] | None = None,
+    why: Sequence[int] = (),
     printed: Callable[[], None] | None = None,
 ) -> None:
     """Rows under headers: as wide as a terminal at most, aligned columns otherwise.
@@ -276,6 +277,7 @@ def table(
         cut: The columns whose texts may be cut where the terminal is too narrow, the most
             important first; the last of several is left out where nothing of it could be read.
             None = the last column. The others are whole on every terminal.
+        why: Those of them that one acts on: what would be cut stands whole below its row.
         printed: Called after each row; what it raises ends the table.
     """
     # The last one in full: nothing stands behind it, and in a pipe it is cut nowhere.
@@ -290,12 +292,20 @@ def table(
     titles = [header.upper() for header in headers]
     heads: dict[int, str] = {}
     if (room := columns()) is not None:
-        widths = squeezed(fitted(widths, cut or (len(headers) - 1,), room), room)
+        widths = fitted(widths, cut or (len(headers) - 1,), room)
+        for column in why:
+            if squeezed(widths, room) != widths:
+                widths[column] = 0
+        widths = squeezed(widths, room)
         heads = dict.fromkeys(range(len(headers)), "bold")
     sys.stdout.write(f"{aligned(titles, widths, heads)}\n")
     for row in clean:
         words = {column: row[source] for column, source in (styles or {}).items()}
-        sys.stdout.write(f"{aligned(row, widths, words)}\n")
+        below = [each for each in why if cells_wide(row[each]) > widths[each]]
+        cells = ["" if each in below else cell for each, cell in enumerate(row)]
+        sys.stdout.write(f"{aligned(cells, widths, words)}\n")
+        if below:
+            hanging("    ", " · ".join(row[each] for each in below))
         if printed:
             printed()
 

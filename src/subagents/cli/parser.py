@@ -25,14 +25,20 @@ _Part: TypeAlias = tuple[str, Sequence[Argument], Together | None]
 """Flags that together make the parameter of that name; or one flag or word, without a name."""
 
 
-def parse(function: Callable[..., Any], line: Sequence[str]) -> partial[Any]:
+def parse(
+    function: Callable[..., Any],
+    line: Sequence[str],
+    meant: Callable[[str], str | None] = lambda _: None,
+) -> partial[Any]:
     """The call of a command's function for what stands behind its name.
+
+    ``meant`` knows what to do instead of a flag that there is not.
 
     Raises:
         UsageError: Names the flag or word that is wrong, missing or too much.
     """
     parts = list(_parts(function))
-    given, words = _read(parts, line)
+    given, words = _read(parts, line, meant)
     by_place: list[Any] = []
     for name, arguments, _ in parts:
         for each in arguments:
@@ -84,10 +90,10 @@ def _parts(function: Callable[..., Any]) -> Iterator[_Part]:
 
 def near(word: str, known: Collection[str]) -> str:
     """``; did you mean 'list'?``, or nothing."""
-    import difflib  # noqa: PLC0415  most command lines are right
+    from subagents.config.settings import nearest  # noqa: PLC0415  most command lines are right
 
-    found = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {found[0]!r}?" if found else ""
+    found = nearest(word, known)
+    return f"; did you mean {found!r}?" if found else ""
 
 
 def _argument(name: str, hint: Any, *, is_flag: bool, is_required: bool) -> Argument:
@@ -115,7 +121,7 @@ def _argument(name: str, hint: Any, *, is_flag: bool, is_required: bool) -> Argu
 
 
 def _read(
-    parts: Sequence[_Part], line: Sequence[str]
+    parts: Sequence[_Part], line: Sequence[str], meant: Callable[[str], str | None]
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """What the flags set, by the name of their part and by attribute, and the words."""
     given: dict[str, dict[str, Any]] = {"": {}}
@@ -144,9 +150,9 @@ def _read(
         # One that is spelled with underscores, as names are in Python, is meant all the same.
         flag = flag if flag in flags else flag.replace("_", "-")
         if flag not in flags:
-            raise UsageError(
-                f"there is no option {flag}{near(flag, flags)}", details={"field": flag}
-            )
+            said = meant(flag)
+            text = f"there is no option {flag}{'' if said else near(flag, flags)}"
+            raise UsageError(text, hint=said, details={"field": flag})
         into, each = flags[flag]
         value: str | None = text if sign else None
         if value is None and each.kind is not bool:

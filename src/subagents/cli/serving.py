@@ -52,8 +52,6 @@ def serve(
 
         subagents serve
 
-        SUBAGENTS_HOME=/srv/subagents subagents serve
-
         subagents serve --port 8765
 
         subagents serve --node a --labels gpu,linux --slots 8 --listen 0.0.0.0:7443

@@ -24,24 +24,27 @@ def manager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.
 
 
 @pytest.mark.requirement("daemon:watchdog")
-def test_the_watchdog_hears_of_us_again_and_again_while_the_loop_turns(
-    manager: socket.socket, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("end", [b"STOPPING=1", b"RELOADING=1"])
+def test_the_watchdog_hears_of_us_while_the_loop_turns_and_then_how_that_ends(
+    manager: socket.socket, monkeypatch: pytest.MonkeyPatch, end: bytes
 ) -> None:
     monkeypatch.setenv("WATCHDOG_USEC", "20000")
     monkeypatch.setenv("WATCHDOG_PID", str(os.getpid()))
 
     async def scenario() -> list[bytes]:
-        stopping = asyncio.Event()
-        async with service_notices.told(stopping):
+        stopping, anew = asyncio.Event(), asyncio.Event()
+        if end == b"RELOADING=1":
+            anew.set()
+        async with service_notices.told(stopping, anew):
             heard = [await asyncio.to_thread(manager.recv, 100) for _ in range(3)]
             stopping.set()
-            while heard[-1] != b"STOPPING=1":
+            while heard[-1] == b"WATCHDOG=1":
                 heard.append(await asyncio.to_thread(manager.recv, 100))
         return heard
 
     heard = asyncio.run(scenario())
     assert heard[:3] == [b"WATCHDOG=1"] * 3
-    assert heard[-1] == b"STOPPING=1"
+    assert heard[-1] == end
 
 
 @pytest.mark.requirement("daemon:watchdog")

@@ -63,7 +63,7 @@ def test_a_budget_is_raised_with_a_message_to_a_live_run_and_to_one_that_ended(
     shared.ok("steer", run_id, "go on", "--add-tokens", "500", "--add-cost", "0.5")
     budget: Any = shared.field(run_id, "budget")
     alone = shared.cli("continue", run_id, "--add-tokens", "5")
-    shared.ok("interrupt", run_id)
+    shared.ok("cancel", "--turn", run_id)
     shared.cli("wait", run_id)
     later = shared.ok("continue", run_id, "more", "-d", "--add-cost", "2").out.strip()
     more: Any = shared.field(later, "budget")
@@ -95,7 +95,7 @@ def test_detached_it_prints_the_id_and_a_failed_end_has_its_exit_code(shared: Ho
     [
         (("continue", "nobody", "x"), "no run"),
         (("continue", "c3", ""), "task"),
-        (("interrupt", "c3"), "there is no turn to interrupt"),
+        (("cancel", "--turn", "c3"), "there is no turn to interrupt"),
         (("attach", "nobody"), "no run"),
     ],
 )
@@ -113,7 +113,7 @@ def test_what_cannot_be_gone_on_with_is_refused_with_the_reason(
 @pytest.mark.requirement("cli:interrupt")
 def test_an_interrupted_run_is_partial_and_can_be_gone_on_with(shared: Home) -> None:
     run_id = at_work(shared, "i1")
-    said = shared.ok("interrupt", "i1", "--reason", "wrong branch")
+    said = shared.ok("cancel", "i1", "--turn", "--reason", "wrong branch")
     waited = shared.cli("wait", "i1")
     why = shared.ok("why", "i1").out
     more = shared.ok("continue", "i1", "the right one")

@@ -1,4 +1,4 @@
-"""``plan dry-run``, ``plan schema`` and ``map``, as they are typed."""
+"""``plan run --dry-run``, ``--schema`` and ``map``, as they are typed."""
 
 import json
 from collections.abc import Sequence
@@ -112,7 +112,7 @@ def test_a_variable_is_a_name_and_a_value(
 
 @pytest.mark.requirement("plan:schema")
 def test_the_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "schema"]) == EXIT_OK
+    assert main(["plan", "run", "--schema"]) == EXIT_OK
     assert '"subagents plan"' in capsys.readouterr().out
 
 

@@ -26,7 +26,13 @@ def test_a_line_has_the_settings_above_it_and_the_name_of_its_program() -> None:
 
 @pytest.mark.requirement("schedule:crontab")
 @pytest.mark.parametrize(
-    ("line", "told"), [("0 3 * * *", "no command"), ("@daily mail me%hello", "after its %")]
+    ("line", "told"),
+    [
+        ("0 3 * * *", "no command"),
+        ("@daily mail me%hello", "after its %"),
+        ("@reboot warm-up", "no time that comes again"),
+        ("61 3 * * * late", "bad minute"),
+    ],
 )
 def test_what_no_schedule_has_is_refused_with_its_line(line: str, told: str) -> None:
     with pytest.raises(UsageError, match=f"line 2 of the crontab.*{told}"):

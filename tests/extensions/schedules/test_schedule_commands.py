@@ -63,7 +63,7 @@ def test_a_line_of_a_crontab_is_taken_as_it_is(shared: Home, line: str) -> None:
     shared.ok("schedule", "remove", "pasted", "--yes")
 
     refused = shared.cli("schedule", "add", "pasted", "@reboot date").err
-    assert "let it call: subagents spawn TASK" in refused
+    assert "can call: subagents spawn TASK" in refused
 
 
 @pytest.mark.requirement("cli:schedule")
@@ -83,6 +83,7 @@ def test_a_whole_crontab_is_taken_from_stdin_with_its_settings_and_names(shared:
         ("@daily", "moved"),
     ]
     assert found[0]["zone"] != found[1]["zone"] == "Asia/Tokyo"
+    assert shared.ok("pause", "schedule:sync", "schedule:sync-2").err.count(": paused") == 2
     for name in ("sync", "sync-2"):
         shared.ok("schedule", "remove", name, "--yes")
 

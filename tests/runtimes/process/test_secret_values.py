@@ -67,7 +67,7 @@ def test_a_command_that_fails_is_named_with_its_last_words_and_not_with_what_it_
         ask("x", printing(f"echo {VALUE}; echo 'x is locked' >&2; exit 3"), os.environ)
 
     assert "ended with exit code 3: x is locked; try it" in caught.value.message
-    assert "subagents secret check x" in caught.value.message
+    assert "subagents secret x --check" in caught.value.message
     assert VALUE not in caught.value.message
 
 
@@ -90,7 +90,7 @@ def test_without_a_command_the_keyring_is_asked_and_says_how_to_store_one() -> N
     with pytest.raises(UsageError) as caught:
         ask("x", None, environ)
     assert caught.value.message == (
-        'secret "x" is not in the keyring; store it: subagents secret set x, or set '
+        'secret "x" is not in the keyring; store it: subagents secret x, or set '
         'secrets.x.command = ["pass", "show", "…"] in subagents.toml'
     )
 

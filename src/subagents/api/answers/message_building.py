@@ -83,7 +83,7 @@ def _commands(value: AttentionItem) -> list[str]:
         case _ if value.request is not None:
             return _answer_commands(value.request)
         case "undelivered":
-            return [f"subagents result {run_id}", f"subagents redeliver {run_id}"]
+            return [f"subagents result {run_id}", f"subagents inbox --redeliver {run_id}"]
         case "unread":
             return [f"subagents result {run_id}"]
         case "quarantined":
@@ -94,7 +94,7 @@ def _commands(value: AttentionItem) -> list[str]:
             return [
                 why,
                 *([again] if value.run.times.erased_at_ms is None else []),
-                *([f"subagents dismiss {run_id}"] if value.is_escalation else []),
+                *([f"subagents inbox --dismiss {run_id}"] if value.is_escalation else []),
             ]
         case _:
             return [f"subagents log {run_id}", why]

@@ -44,19 +44,25 @@ LOOKERS_S: Final = 2.0
 """How long a lock is asked for again whose file names no living process."""
 LOOKERS_POLL_S: Final = 0.01
 
+HELD: Final = "_SUBAGENTS_LOCK"
+"""Names the descriptor of the lock, to who begins anew in this process: nobody comes between."""
+
 NO_TCP: Final = DaemonSettings()
 
 
 async def run_daemon(
     services: Services, *, paths: Paths, log_path: Path, settings: DaemonSettings = NO_TCP
-) -> None:
-    """Serve until SIGTERM, SIGINT or ``POST /v1/shutdown``.
+) -> bool:
+    """Serve until SIGTERM, SIGINT, SIGHUP or ``POST /v1/shutdown``.
 
     Args:
         services: What the calls use; its engine is started and stopped here.
         paths: The home; its directories are created.
         log_path: The file for lines of level INFO and above.
         settings: Whether and where it also listens on TCP.
+
+    Returns:
+        Whether it was SIGHUP: to begin anew, with what is configured by then.
 
     Raises:
         AlreadyRunning: Another daemon owns this home; nothing was touched.
@@ -66,15 +72,19 @@ async def run_daemon(
     """
     paths.ensure()
     # The lock first: a daemon that is refused must not move the log of the one that runs.
-    async with hold_lock(paths):
+    async with hold_lock(paths) as lock:
         leave_links(paths, os.environ)
         with (
             writing_log(log_path, bytes_max=LOG_BYTES_MAX),
-            stop_on_signals(services.stopping),
+            stop_on_signals(services.stopping) as anew,
         ):
-            async with service_notices.told(services.stopping):
+            async with service_notices.told(services.stopping, anew):
                 ready = partial(service_notices.tell, service_notices.READY)
                 await _start_and_serve(services, paths, settings, ready)
+            if anew.is_set():
+                os.set_inheritable(kept := os.dup(lock), True)
+                os.environ[HELD] = str(kept)
+            return anew.is_set()
 
 
 async def serve_until_stopped(
@@ -299,7 +309,7 @@ class SameUserProtocol(WatchedProtocol):
 
 
 @contextlib.asynccontextmanager
-async def hold_lock(paths: Paths, *, stays_ended: bool = True) -> AsyncIterator[None]:
+async def hold_lock(paths: Paths, *, stays_ended: bool = True) -> AsyncIterator[int]:
     """Be the one daemon of this home; the file says who that is.
 
     Args:
@@ -310,15 +320,19 @@ async def hold_lock(paths: Paths, *, stays_ended: bool = True) -> AsyncIterator[
     Raises:
         AlreadyRunning: Names the holder and the socket.
     """
-    descriptor = os.open(paths.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    held = os.environ.pop(HELD, None)
+    flags = os.O_RDWR | os.O_CREAT
+    descriptor = int(held) if held else os.open(paths.lock_file, flags, 0o600)
+    os.set_inheritable(descriptor, False)
     try:
         await _locked(descriptor, paths.socket)
         _write(descriptor, daemon_record.own())
         try:
-            yield
+            yield descriptor
         finally:
             # The file stays: removing it would let two daemons lock two different files.
-            _write(descriptor, daemon_record.own(has_ended=True) if stays_ended else None)
+            over = daemon_record.own(has_ended=HELD not in os.environ) if stays_ended else None
+            _write(descriptor, over)
     finally:
         os.close(descriptor)
 
@@ -354,16 +368,28 @@ def _write(descriptor: int, record: DaemonRecord | None) -> None:
 
 
 @contextlib.contextmanager
-def stop_on_signals(stopping: asyncio.Event) -> Iterator[None]:
-    """SIGTERM and SIGINT set ``stopping``; outside the main thread signals are not ours to take."""
+def stop_on_signals(stopping: asyncio.Event) -> Iterator[asyncio.Event]:
+    """SIGTERM, SIGINT and SIGHUP set ``stopping``, and SIGHUP before that what this yields; outside
+    the main thread signals are not ours to take.
+    """
+    anew = asyncio.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield anew
         return
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
+
+    def begin_anew() -> None:
+        anew.set()
+        stopping.set()
+
+    # In a terminal it says that the terminal is gone, and asks for no other daemon.
+    hung_up = stopping.set if os.isatty(0) else begin_anew
+    takers = {signal.SIGTERM: stopping.set, signal.SIGINT: stopping.set, signal.SIGHUP: hung_up}
+    for number, taker in takers.items():
+        loop.add_signal_handler(number, taker)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, takers)
     try:
-        yield
+        yield anew
     finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in takers:
             loop.remove_signal_handler(number)

@@ -15,6 +15,7 @@ log = logging.getLogger(__name__)
 
 READY: Final = "READY=1"
 STOPPING: Final = "STOPPING=1"
+RELOADING: Final = "RELOADING=1"
 ALIVE: Final = "WATCHDOG=1"
 
 
@@ -46,13 +47,13 @@ def interval_s() -> float | None:
 
 
 @contextlib.asynccontextmanager
-async def told(stopping: asyncio.Event) -> AsyncIterator[None]:
-    """Say that we are alive while the event loop turns, and that we stop as soon as we do.
+async def told(stopping: asyncio.Event, anew: asyncio.Event) -> AsyncIterator[None]:
+    """Say that we are alive while the event loop turns, and that we stop, or begin ``anew``.
 
     From the loop itself, and not from a thread: a loop that hangs is what the watchdog is for.
     """
     async with contextlib.AsyncExitStack() as telling:
-        telling.push_async_callback(_cancelled, asyncio.create_task(_say_stopping(stopping)))
+        telling.push_async_callback(_cancelled, asyncio.create_task(_say_end(stopping, anew)))
         if (every_s := interval_s()) is not None:
             telling.push_async_callback(_cancelled, asyncio.create_task(_say_alive(every_s)))
         yield
@@ -64,9 +65,9 @@ async def _cancelled(task: "asyncio.Task[None]") -> None:
         await task
 
 
-async def _say_stopping(stopping: asyncio.Event) -> None:
+async def _say_end(stopping: asyncio.Event, anew: asyncio.Event) -> None:
     await stopping.wait()
-    tell(STOPPING)
+    tell(RELOADING if anew.is_set() else STOPPING)
 
 
 async def _say_alive(every_s: float) -> None:

@@ -108,7 +108,7 @@ def pause(*runs: Runs, json: Json = False) -> None:
 
         subagents pause phase:queued
     """
-    _each(runs, "pause", json=json)
+    each_of(runs, "pause", json=json)
 
 
 def resume(*runs: Runs, json: Json = False) -> None:
@@ -120,7 +120,7 @@ def resume(*runs: Runs, json: Json = False) -> None:
 
         subagents resume tree:nightly
     """
-    _each(runs, "resume", json=json)
+    each_of(runs, "resume", json=json)
 
 
 def prioritize(
@@ -145,45 +145,17 @@ def prioritize(
     _done(answer, f"{_row(answer)}  priority {priority}", json=json)
 
 
-def redeliver(*runs: Runs, json: Json = False) -> None:
-    """Offer a result once more, under the same id: one that was read and lost, or given up.
-
-    Its requester finds it in its inbox again, and `subagents why -v` says who asked for it.
-
-    For example:
-
-        subagents redeliver nightly
-
-        subagents redeliver last --json
-    """
-    _each(runs, "redeliver", json=json)
-
-
-def dismiss(*runs: Runs, json: Json = False) -> None:
-    """Mark how runs ended as read: they leave `subagents inbox --attention`.
-
-    Whoever asked for a result still gets it. A broken contract that was escalated stays until its
-    run is continued, started again, or dismissed.
-
-    For example:
-
-        subagents dismiss nightly
-
-        subagents dismiss last --json
-    """
-    _each(runs, "dismiss", json=json)
-
-
-def _each(runs: Sequence[str], verb: str, *, json: bool) -> None:
+def each_of(runs: Sequence[str], verb: str, *, json: bool) -> None:
+    """Post the verb to each run and print how it stands; at least one must be named."""
     with connect() as client:
-        named = _named(client, runs, verb)
+        named = _named(client, runs)
         answers = [client.post(path_of(each, f"/{verb}")) for each in named]
     _print_all(answers, runs, _row, json=json)
 
 
-def _named(client: Client, runs: Sequence[str], verb: str) -> list[str]:
+def _named(client: Client, runs: Sequence[str]) -> list[str]:
     if not runs:
-        raise UsageError("name at least one run", hint=f"subagents {verb} last")
+        raise UsageError("name at least one run", hint="`last` is the newest")
     return selectors.expand(client, runs)
 
 
@@ -209,6 +181,9 @@ def _print_all(
 
 def cancel(
     *runs: Runs,
+    turn: Annotated[
+        bool, Parameter(help="End it as `partial`, with its session kept for `subagents continue`.")
+    ] = False,
     reason: Annotated[
         str | None, Parameter(help="The reason, for the record.", metavar=TEXT_METAVAR)
     ] = None,
@@ -224,16 +199,19 @@ def cancel(
         subagents cancel last
 
         subagents cancel phase:queued --reason 'wrong branch' --yes
+
+        subagents cancel docs --turn
     """
+    call = "/interrupt" if turn else "/cancel"
     with connect() as client:
-        named = _named(client, runs, "cancel")
+        named = _named(client, runs)
         # Runs that were named one by one are meant; a selector may match more than expected.
         needs_asking = any(selectors.is_several(each) for each in runs) and len(named) > 1
         if needs_asking and not output.is_confirmed(f"Cancel {len(named)} runs?", yes=yes):
             output.note("Nothing was cancelled.")
             return
         body = {} if reason is None else {"reason": reason}
-        answers = [client.post(path_of(each, "/cancel"), body) for each in named]
+        answers = [client.post(path_of(each, call), body) for each in named]
     _print_all(answers, runs, render.status_line, json=json)
 
 

@@ -27,11 +27,10 @@ ALERTS: Final = "Alerts"
 
 
 def inbox(
-    run: Annotated[
-        str | None, Parameter(help="With --alerts: only those of this run.", metavar="RUN")
-    ] = None,
-    /,
-    *,
+    *runs: Annotated[
+        str,
+        Parameter(help="Of --dismiss and --redeliver; of --alerts: one.", metavar="[RUN...]"),
+    ],
     attention: Annotated[
         bool, Parameter(help="What needs a person now, in all sessions; nothing is marked as read.")
     ] = False,
@@ -46,6 +45,12 @@ def inbox(
             metavar="N",
         ),
     ] = None,
+    dismiss: Annotated[
+        bool, Parameter(help="Take these from --attention; who asked still gets their results.")
+    ] = False,
+    redeliver: Annotated[
+        bool, Parameter(help="Offer the results of these once more: read and lost, or given up.")
+    ] = False,
     alerts: Annotated[
         bool,
         Parameter(
@@ -78,21 +83,25 @@ def inbox(
 
         subagents inbox --alerts --kind stuck,failure_loop
     """
-    view = chosen(attention=attention, alerts=alerts)
+    view = chosen(attention=attention, alerts=alerts, dismiss=dismiss, redeliver=redeliver)
     if not alerts:
         refuse_unused("needs --alerts", kind=kind is not None, cursor=cursor is not None)
-        if run is not None:
-            raise refusal(
-                "RUN", "needs --alerts", hint=f"everything about it: subagents show {run}"
-            )
+    if runs and not (dismiss or redeliver or (alerts and len(runs) == 1)):
+        way_out = f"everything about it: subagents show {runs[0]}"
+        raise refusal("RUN", "needs --alerts (of one), --dismiss or --redeliver", hint=way_out)
     if view:
-        is_limited = attention and limit is not None
+        is_limited = not alerts and limit is not None
         refuse_unused(f"does not go with {view}", all=all_, full=full, limit=is_limited)
+    if dismiss or redeliver:
+        from subagents.cli.runs.control_commands import each_of  # noqa: PLC0415  seldom needed
+
+        each_of(runs, view.removeprefix("--"), json=json)
+        return
     most = (ALERTS_SHOWN if alerts else MESSAGES_SHOWN) if limit is None else limit
     if attention:
         _show_attention(json=json)
     elif alerts:
-        _show_alerts(run, kind, most, cursor, json=json)
+        _show_alerts(next(iter(runs), None), kind, most, cursor, json=json)
     else:
         _show_messages(most, with_read=all_, is_full=full, json=json)
 

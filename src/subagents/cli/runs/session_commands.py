@@ -83,32 +83,3 @@ def continue_(
         output.line(sent.run_id)
     output.note(render.sent_text(sent))
     return EXIT_OK if detach else wait_and_print([sent.run_id], started=started, json=json)
-
-
-def interrupt(
-    run: Run,
-    /,
-    *,
-    reason: Annotated[
-        str | None, Parameter(help="The reason, for the record.", metavar="TEXT")
-    ] = None,
-    json: Json = False,
-) -> None:
-    """End a worker's current turn, keep its session and cancel the runs it spawned.
-
-    The run ends as `partial` with its output so far. `subagents continue` resumes the session.
-
-    For example:
-
-        subagents interrupt last
-
-        subagents interrupt docs --reason 'wrong branch'
-    """
-    with connect() as client:
-        body = {} if reason is None else {"reason": reason}
-        answer = client.post(path_of(run, "/interrupt"), body)
-    if json:
-        output.document(answer)
-        return
-    output.line(render.status_line(answer))
-    output.note(f"  to continue: subagents continue {answer.get('runId')} MESSAGE")

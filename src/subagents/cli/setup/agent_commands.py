@@ -1,6 +1,5 @@
 """``agents`` and ``stats --attempts``: who works here, and how well."""
 
-import difflib
 import time
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, Literal, cast
@@ -18,6 +17,7 @@ from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, connect
 from subagents.cli.flags import Json, Parameter, refusal, refuse_unused
+from subagents.cli.parser import near
 from subagents.client.client import Client, Document
 from subagents.errors import NotFound
 from subagents.text import duration, milliseconds_of, money, one_line
@@ -241,11 +241,8 @@ def _card(answer: Document, agent: str) -> Document:
     # As it came, not as its struct: `--json` shows what a newer daemon says, too.
     cards = {str(card.get("id")): card for card in cast("list[Document]", answer.get("agents", []))}
     if agent not in cards:
-        near = difflib.get_close_matches(agent, list(cards), n=1)
-        raise NotFound(
-            f"no agent {agent!r} is configured",
-            hint=f"did you mean {near[0]!r}?" if near else f"agents: {', '.join(sorted(cards))}",
-        )
+        text = f"no agent {agent!r} is configured{near(agent, cards)}"
+        raise NotFound(text, hint=f"agents: {', '.join(sorted(cards))}")
     return cards[agent]
 
 

@@ -4,6 +4,7 @@ import csv
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -16,36 +17,34 @@ from subagents.cli.flags import Json, Parameter, refusal, refuse_unused
 from subagents.cli.runs import selectors
 from subagents.cli.setup.agent_commands import show_attempts
 from subagents.cli.show.search_query import EVERYTHING, Archived, Search
-from subagents.text import compact, cost_bound, duration, milliseconds_of
+from subagents.text import camel, compact, cost_bound, duration, milliseconds_of
 
 By = Literal["day", "agent", "model", "tag", "directory", "session", "outcome", "plan"]
 NONE: Final = "-"
+
+
+def _own(*names: str) -> dict[str, Callable[[RunRow], object]]:
+    return {camel(name): attrgetter(name) for name in names}
+
+
+def _used(*names: str) -> dict[str, Callable[[RunRow], object]]:
+    def of(name: str) -> Callable[[RunRow], object]:
+        return lambda row: getattr(row.usage, name, None)
+
+    return {camel(name): of(name) for name in names}
+
+
 COLUMNS: Final[Mapping[str, Callable[[RunRow], object]]] = {
-    "runId": lambda row: row.run_id,
-    "label": lambda row: row.label,
-    "agentId": lambda row: row.agent_id,
-    "runtime": lambda row: row.runtime,
-    "model": lambda row: row.model,
-    "requester": lambda row: row.requester,
-    "directory": lambda row: row.directory,
-    "planId": lambda row: row.plan_id,
-    "tags": lambda row: row.tags,
-    "state": lambda row: row.state,
-    "status": lambda row: None if row.outcome is None else row.outcome.status,
-    "reason": lambda row: None if row.outcome is None else row.outcome.reason,
-    "attempts": lambda row: row.attempt,
-    "createdAt": lambda row: row.created_at,
-    "startedAt": lambda row: row.started_at,
-    "endedAt": lambda row: row.ended_at,
+    **_own("run_id", "label", "agent_id", "runtime", "model", "requester", "directory", "plan_id"),
+    **_own("tags", "state"),
+    "status": lambda row: getattr(row.outcome, "status", None),
+    "reason": lambda row: getattr(row.outcome, "reason", None),
+    "attempts": attrgetter("attempt"),
+    **_own("created_at", "started_at", "ended_at"),
     "seconds": lambda row: None if (took_ms := _took_ms(row)) is None else took_ms / 1000,
-    "tokensIn": lambda row: None if row.usage is None else row.usage.tokens_in,
-    "tokensOut": lambda row: None if row.usage is None else row.usage.tokens_out,
-    "costUsd": lambda row: None if row.usage is None else row.usage.cost_usd,
-    "task": lambda row: row.task,
-    "tookMs": lambda row: row.took_ms,
-    "runStatus": lambda row: row.run_status,
-    "tokensCacheRead": lambda row: None if row.usage is None else row.usage.tokens_cache_read,
-    "tokensCacheWrite": lambda row: None if row.usage is None else row.usage.tokens_cache_write,
+    **_used("tokens_in", "tokens_out", "cost_usd"),
+    **_own("task", "took_ms", "run_status"),
+    **_used("tokens_cache_read", "tokens_cache_write"),
 }
 """The columns of a table for other programs; what is not known is empty."""
 

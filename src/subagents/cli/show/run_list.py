@@ -202,6 +202,7 @@ def _table(rows: "Sequence[RunRow]", now_ms: float) -> None:
         [_cells(row, now_ms) for row in rows],
         styles={1: 1},
         cut=(2, 6, 5, 4, 3),
+        why=(6,),
     )
 
 

@@ -104,7 +104,7 @@ class McpServer(Section, frozen=True):
                     return f".{table}.{name}", error.message, error.hint or ""
                 says_secret = names_secret(name) or name.lower() in _SAYS_SECRET
                 if says_secret and not is_reference:
-                    hint = f'store it (subagents secret set NAME) and write "{PREFIX}NAME"'
+                    hint = f'store it (subagents secret NAME) and write "{PREFIX}NAME"'
                     return f".{table}.{name}", f"must refer to a secret: {PREFIX}NAME", hint
         return None
 

@@ -29,5 +29,6 @@ extension = Extension(
         )
     },
     parents={"notifications": "Tell a person when a run needs them, failed, or all are done"},
+    retired={"--notify": "[notifications] in subagents.toml; try it: subagents notifications test"},
     renamed={"threads test": "notifications test --threads"},
 )

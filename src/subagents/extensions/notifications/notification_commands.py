@@ -55,7 +55,8 @@ def send_test(
             "no notifications are configured"
             if channel is None
             else f"no channel {channel!r} is configured (configured: {known})",
-            hint='add [notifications.desk] with url = "desktop" to your subagents.toml',
+            hint='add [notifications.desk] with url = "desktop" (or "ntfy://ntfy.sh/TOPIC", …) to '
+            f"{paths().config_file}",
         )
     listening, rows = _known_to_the_daemon(), list[dict[str, object]]()
     for name in [channel] if channel is not None else sorted(configured):

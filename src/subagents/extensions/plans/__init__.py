@@ -11,7 +11,6 @@ extension = Extension(
         "Hand over work": (
             everyday("plan run", f"{COMMANDS}:run", "Start all runs of a file, or none"),
             Command("plan list", f"{COMMANDS}:list_", "List plans, newest first"),
-            Command("plan schema", f"{EXPANSION}:schema", "Print a plan's JSON Schema"),
             everyday("map", f"{EXPANSION}:map_", "Run a task for each of many items", spawns=True),
         )
     },
@@ -24,11 +23,13 @@ extension = Extension(
     },
     renamed={
         "plan dry-run": "plan run --dry-run",
+        "plan schema": "plan run --schema",
         "plan show": "show plan:",
         "plan wait": "wait plan:",
         "plan cancel": "cancel plan:",
         "plan retry": "retry --wait plan:",
     },
+    retired={"--depends-on": "--after RUN"},
     topics={"plans": "subagents.extensions.plans.plan_topic:text"},
     plan_files="subagents.extensions.plans.plan_file:body_of",
     parts="subagents.extensions.plans.fan_outs:FanOuts",

@@ -19,7 +19,7 @@ from subagents.api.wire.run_answers import (
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect, session
-from subagents.cli.flags import WHEN, Json, Parameter, moment, refuse_unused
+from subagents.cli.flags import WHEN, Json, Parameter, moment, refusal, refuse_unused
 from subagents.cli.runs import follow, selectors
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
 from subagents.cli.runs.follow import GroupLine, RunGroup
@@ -60,8 +60,13 @@ Jobs = Annotated[
 
 
 def run(
-    file: Annotated[Path, Parameter(help="A .toml, .yaml or .json file with `runs`.")],
+    file: Annotated[
+        Path | None, Parameter(help="A .toml, .yaml or .json file with `runs`.")
+    ] = None,
     *,
+    schema: Annotated[
+        bool, Parameter(help="Print the JSON Schema of such files, for editors.")
+    ] = False,
     name: Annotated[
         str | None,
         Parameter(help="Call the plan NAME. Default: as its file does, or is called."),
@@ -95,6 +100,13 @@ def run(
     """
     from subagents.extensions.plans import plan_file  # noqa: PLC0415  only for this command
 
+    if schema:
+        from subagents.extensions.plans.plan_schema import plan_schema  # noqa: PLC0415
+
+        output.document(plan_schema())
+        return EXIT_OK
+    if file is None:
+        raise refusal("FILE", "is missing")
     with in_file(file):
         planned = plan_file.read_plan(file, variables_of(var))
         if name is not None:
@@ -245,6 +257,7 @@ def list_(
         [_row(each, now_ms) for each in page.plans],
         styles={1: 1},
         cut=(3, 2, 5, 4),
+        why=(3,),
     )
     if page.total_is_bound:
         output.note(f"{len(page.plans)} of more than {page.total:,}: --limit")
@@ -283,6 +296,7 @@ def _print(answer: Document, *, json: bool) -> None:
         [_cells(row, now_ms) for row in found.runs],
         styles={1: 1},
         cut=(2, 5, 4, 3),
+        why=(5,),
     )
 
 
@@ -304,8 +318,16 @@ def wait(plan: str, *, any_: bool = False, timeout: str | None = None, json: boo
     return code
 
 
-def cancel(plan: str, *, reason: str | None = None, yes: bool = False, json: bool = False) -> int:
+def cancel(
+    plan: str,
+    *,
+    turn: bool = False,
+    reason: str | None = None,
+    yes: bool = False,
+    json: bool = False,
+) -> int:
     """Cancel the steps of a plan that have not ended, and everything they spawned."""
+    refuse_unused("is of runs", turn=turn)
     with connect() as client:
         found = _found(client, plan)
         left = sum(row.outcome is None for row in found.runs)

@@ -1,11 +1,10 @@
-"""``plan schema`` and ``map``: what is a plan, and the one that a list of items expands to."""
+"""``map``: the plan that a list of items expands to."""
 
 import sys
 from pathlib import Path
 from typing import Annotated, Final
 
 from subagents.api.wire.requests import PlanLimit
-from subagents.cli import output
 from subagents.cli.flags import Json, Parameter
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
 from subagents.cli.runs.spawn_flags import NO_FLAGS, Flags, to_spec
@@ -13,31 +12,16 @@ from subagents.cli.runs.submission import DryRun, in_flags
 from subagents.config.files.text_files import decoded, read_text
 from subagents.domain.run.spec import Budget, RunSpec
 from subagents.domain.run.values import replace
-from subagents.errors import EXIT_OK, UsageError
+from subagents.errors import UsageError
 from subagents.extensions.plans import plan_commands
 from subagents.extensions.plans.item_expansion import runs_of_items
 from subagents.extensions.plans.plan_commands import Jobs
 from subagents.extensions.plans.plan_file import Plan, require_jobs
-from subagents.extensions.plans.plan_schema import plan_schema
 from subagents.extensions.plans.result_items import from_map, require_item
 
 ITEMS_BYTES_MAX: Final = 16 * 1024 * 1024
 STDIN: Final = "-"
 DEFAULT_NAME: Final = "map"
-
-
-def schema(*, json: Json = False) -> int:
-    """Print the JSON Schema of plan files, for editors.
-
-    For example:
-
-        subagents plan schema > plan.schema.json
-
-        subagents plan schema --json
-    """
-    del json  # It is JSON either way.
-    output.document(plan_schema())
-    return EXIT_OK
 
 
 def map_(

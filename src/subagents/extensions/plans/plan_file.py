@@ -97,7 +97,7 @@ def _plan(file: Path, content: object, variables: Mapping[str, str]) -> Plan:
         for key in content:
             if key not in (*KEYS, SCHEMA):
                 near = nearest(str(key), KEYS)
-                guess = f"did you mean {near!r}? A plan" if near else "a plan"
+                guess = f"did you mean {near!r}? A plan" if near else "is it of a run? A plan"
                 raise UsageError(
                     f"{where}: unknown key {str(key)[:100]!r}; {guess} has only {', '.join(KEYS)}"
                 )

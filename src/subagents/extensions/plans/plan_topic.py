@@ -51,7 +51,7 @@ A run for each item of another's result (a JSON list, or lines), and a step for 
     after = ["fix"]
 
   subagents plan run FILE --dry-run what would start; nothing is
-  subagents plan schema             the JSON Schema, for editors
+  subagents plan run --schema       the JSON Schema, for editors
   subagents map 'wc -l {}' *.py     a plan of one task for many items
 
 A plan has an id (that of its first run). By its id, its name or `last`:

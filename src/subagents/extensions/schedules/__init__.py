@@ -28,6 +28,13 @@ extension = Extension(
         "schedule pause": "pause schedule:",
         "schedule resume": "resume schedule:",
     },
+    retired={
+        "--cron": (WHEN := "subagents schedule add NAME '0 3 * * *' TASK"),
+        "--every": WHEN,
+        "schedule delete": (REMOVE := "subagents schedule remove NAME"),
+        "schedule edit": "subagents schedule add NAME WHEN TASK --replace",
+        "schedule rm": REMOVE,
+    },
     routes=("subagents.extensions.schedules.schedule_routes",),
     parts="subagents.extensions.schedules.schedules:Schedules",
     diagnostics="subagents.extensions.schedules.schedule_building:diagnosed",

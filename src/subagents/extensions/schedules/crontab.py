@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from subagents.errors import UsageError
+from subagents.extensions.schedules.due_times import check_when
 
 FIELDS: Final = 5
 SETTING: Final = re.compile(r"""(\w+)[ \t]*=[ \t]*(?:"(.*)"|'(.*)'|(.*))""")
@@ -57,6 +58,11 @@ def entries_of(text: str) -> Iterator[Entry]:
                 f"line {number} of the crontab: after its % cron has the input of the command",
                 hint="write \\% where a % is meant, or feed the command by a pipe",
             )
+        try:
+            check_when(when, settings.get("CRON_TZ", "UTC"))
+        except UsageError as error:
+            told = f"line {number} of the crontab: {error}"
+            raise UsageError(told, hint=error.hint, details=error.details) from error
         name = _name_of(task, taken)
         taken.add(name)
         brought = (f"{key}={settings[key]}" for key in settings if key not in NOT_OURS)

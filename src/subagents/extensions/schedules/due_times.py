@@ -109,7 +109,7 @@ def cron_of(when: str) -> str:
     if text.startswith("@"):
         meant = ALIASES.get(text.lower())
         if text.lower() == "@reboot":
-            way_out = "leave that line in the crontab, and let it call: subagents spawn TASK"
+            way_out = "take the others (grep -v @reboot); that line can call: subagents spawn TASK"
             raise _refusal(when, "is at no time that comes again", way_out)
         if meant is None:
             raise _refusal(when, f"is none of {', '.join(ALIASES)}")

@@ -84,12 +84,14 @@ def add(
         Literal["skip", "queue", "cancel", "allow"],
         Parameter(
             help="While its earlier runs have not ended: leave that time out, start after them, "
-            "cancel them first, or start beside them."
+            "cancel them first, or start beside them. Default: skip."
         ),
     ] = "skip",
     missed: Annotated[
         Literal["once", "skip"],
-        Parameter(help="For times missed while the machine was off: start once, or not at all."),
+        Parameter(
+            help="For times missed while the machine was off: start once (default), or not at all."
+        ),
     ] = "once",
     replace: Annotated[bool, Parameter(help="Take the place of the schedule called NAME.")] = False,
     env: Env = (),
@@ -269,6 +271,7 @@ def list_(*, json: Json = False) -> int:
         ],
         styles={1: 1},
         cut=(3, 4, 5, 2),
+        why=(3, 4),
     )
     return EXIT_OK
 
@@ -403,6 +406,7 @@ def _print(answer: Document, states: Mapping[str, str], *, json: bool) -> None:
                 for each in found.times
             ],
             cut=(4, 3),
+            why=(1, 4),
         )
 
 
@@ -431,24 +435,25 @@ def run_now(schedule: Schedule, /, *, json: Json = False) -> int:
     return EXIT_OK
 
 
-def pause(schedule: str, *, json: bool = False) -> int:
+def pause(*schedules: str, json: bool = False) -> int:
     """Let a schedule start nothing until it is resumed; its runs go on."""
-    return _posted(schedule, "pause", json=json)
+    return _posted(schedules, "pause", json=json)
 
 
-def resume(schedule: str, *, json: bool = False) -> int:
+def resume(*schedules: str, json: bool = False) -> int:
     """Let a paused schedule go on; what was due meanwhile is left out."""
-    return _posted(schedule, "resume", json=json)
+    return _posted(schedules, "resume", json=json)
 
 
-def _posted(schedule: str, call: str, *, json: bool) -> int:
+def _posted(schedules: Sequence[str], call: str, *, json: bool) -> int:
     with connect(starts=True) as client:
-        answer = client.post(f"{PLACE}/{segment(schedule)}/{call}")
-    if json:
-        output.document(answer)
-    else:
-        found = read(answer, ScheduleRow)
-        output.note(f"{found.name}: {_next(found, time.time() * 1000)}")
+        for each in schedules:
+            answer = client.post(f"{PLACE}/{segment(each)}/{call}")
+            if json:
+                output.document(answer)
+            else:
+                found = read(answer, ScheduleRow)
+                output.note(f"{found.name}: {_next(found, time.time() * 1000)}")
     return EXIT_OK
 
 

@@ -2,16 +2,20 @@
 
 from subagents.extension import Command, Extension
 
-COMMANDS = "subagents.extensions.secrets.secret_commands"
-
 extension = Extension(
     name="secrets",
     commands={
         "Set up": (
-            Command("secret set", f"{COMMANDS}:set_", "Store a secret in the keyring"),
-            Command("secret check", f"{COMMANDS}:check", "Check that a secret is there"),
-            Command("secret delete", f"{COMMANDS}:delete", "Delete one of the keyring's"),
+            Command(
+                "secret",
+                "subagents.extensions.secrets.secret_commands:secret",
+                "Store, check or delete a secret for workers",
+            ),
         )
     },
-    parents={"secret": "Keep secrets for workers: `--env NAME=secret:NAME`"},
+    renamed={
+        "secret set": "secret",
+        "secret check": "secret --check",
+        "secret delete": "secret --delete",
+    },
 )

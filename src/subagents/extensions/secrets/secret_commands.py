@@ -1,4 +1,4 @@
-"""``secret set``, ``check`` and ``delete``: what ``secret:NAME`` in a variable stands for."""
+"""``secret``: what ``secret:NAME`` in a variable stands for."""
 
 import os
 import subprocess
@@ -6,48 +6,57 @@ from typing import Annotated
 
 from subagents.cli import output
 from subagents.cli.connection import paths
-from subagents.cli.flags import Json, Parameter
+from subagents.cli.flags import Json, Parameter, chosen, refuse_unused
 from subagents.config.settings import SecretSource
 from subagents.domain.run.secret_reference import PREFIX, referenced
 from subagents.errors import Conflict, RuntimeUnavailable
 
-Name = Annotated[str, Parameter(help="The name of the secret.", metavar="NAME")]
 
-
-def set_(name: Name, /) -> None:
+def secret(
+    name: Annotated[str, Parameter(help="The name of the secret.", metavar="NAME")],
+    /,
+    *,
+    check: Annotated[
+        bool,
+        Parameter(
+            help="Ask for it as an attempt would, but in your shell's environment, and say whether "
+            "it is there, not what it is."
+        ),
+    ] = False,
+    delete: Annotated[bool, Parameter(help="Delete it from the keyring.")] = False,
+    json: Json = False,
+) -> None:
     """Store a secret in the system's keyring; it is asked for, or read from stdin.
 
-    Workers get it by name: nothing of subagents stores its value.
+    Workers get it by name (`--env VARIABLE=secret:NAME`): nothing of subagents stores its value.
 
     For example:
 
-        subagents secret set stripe
+        subagents secret stripe
 
         subagents run --env STRIPE_API_KEY=secret:stripe 'python charge.py'
+
+        subagents secret stripe --check
     """
+    chosen(check=check, delete=delete)
+    refuse_unused("needs --check", json=json and not check)
     source = _source(name)
-    if source is not None:
+    if check:
+        _check(name, source, json=json)
+    elif delete:
+        _keyring("del", name)
+    elif source is None:
+        _keyring("set", name)
+    else:
         raise Conflict(
             f'secret "{name}" comes from a command: {source.command[0]}',
             hint=f"store it there, or remove secrets.{name} from your subagents.toml",
         )
-    _keyring("set", name)
 
 
-def check(name: Name, /, *, json: Json = False) -> None:
-    """Ask for a secret as an attempt would, and say whether it is there, not what it is.
-
-    The daemon asks with the environment that it was started with.
-
-    For example:
-
-        subagents secret check stripe
-
-        subagents secret check stripe --json
-    """
+def _check(name: str, source: SecretSource | None, *, json: bool) -> None:
     from subagents.runtimes.process.secret_values import ask  # noqa: PLC0415
 
-    source = _source(name)
     value = ask(name, source, os.environ)
     # Never the value, and no part of it: this may be a shared screen or a log.
     where = "keyring" if source is None else source.command[0]
@@ -56,19 +65,6 @@ def check(name: Name, /, *, json: Json = False) -> None:
         return
     output.line(f'secret "{name}" is there: {len(value)} characters, from {where}')
     output.note(f"  to give it to a worker: --env VARIABLE={PREFIX}{name}")
-
-
-def delete(name: Name, /) -> None:
-    """Delete a secret from the system's keyring.
-
-    For example:
-
-        subagents secret delete stripe
-
-        subagents secret set stripe       # or store another value instead
-    """
-    _source(name)  # refuses what is no name
-    _keyring("del", name)
 
 
 def _source(name: str) -> SecretSource | None:

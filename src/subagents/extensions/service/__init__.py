@@ -18,5 +18,11 @@ extension = Extension(
             ),
         )
     },
+    retired={
+        "reload": "subagents down --yes && subagents up; new runs go by the changed files anyway",
+        "restart": "subagents down --yes && subagents up; workers go on",
+        "start": "subagents up starts the daemon, subagents run TASK some work",
+        "upgrade": "install it as you did this version, then: subagents down --yes && subagents up",
+    },
     parents={"service": "Run the daemon as a systemd user service"},
 )

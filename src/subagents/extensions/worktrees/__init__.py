@@ -16,6 +16,12 @@ extension = Extension(
             Command("worktree prune", f"{COMMANDS}:prune", "Remove worktrees that are merged"),
         ),
     },
+    retired={
+        "--worktree": "--isolation worktree",
+        "diff": "subagents worktree diff RUN",
+        "merge": "subagents worktree merge RUN",
+        "worktree remove": "subagents worktree prune removes what is merged",
+    },
     parents={"worktree": "Look at what runs did apart, and bring it home"},
     settings=(
         SettingsTable(

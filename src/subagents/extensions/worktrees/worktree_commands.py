@@ -6,9 +6,10 @@ from typing import Annotated, Final
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import connect
-from subagents.cli.flags import Json, Parameter, Run
+from subagents.cli.flags import Json, Parameter, Run, SomeRuns
+from subagents.cli.runs.selectors import expand
 from subagents.cli.show import render
-from subagents.client.client import Query, segment
+from subagents.client.client import Client, Query, segment
 from subagents.errors import EXIT_FAILED, EXIT_OK
 from subagents.extensions.worktrees.worktree_answers import (
     WorktreeDiff,
@@ -58,6 +59,7 @@ def list_(*, json: Json = False) -> int:
             for each in rows
         ],
         cut=(2, 7),
+        why=(7,),
     )
     return EXIT_OK
 
@@ -90,20 +92,25 @@ def diff(
     return EXIT_OK
 
 
-def merge(run: Run, /, *, json: Json = False) -> int:
+def merge(run: Run, /, *more: SomeRuns, json: Json = False) -> int:
     """Merge a run's branch into what its repository has checked out.
 
-    With conflicts nothing is changed, their files are printed, and the exit code is 1. A checkout
-    with uncommitted changes is left alone.
+    With conflicts nothing is changed, their files are printed, and the exit code is 1; of several
+    runs that one is the last. A checkout with uncommitted changes is left alone.
 
     For example:
 
         subagents worktree merge fix-login
 
-        subagents worktree merge last --json
+        subagents worktree merge plan:last
     """
     with connect() as client:
-        answer = client.post(f"/v1/runs/{segment(run)}/merge", timeout_s=LONG_S)
+        merged = (_merged(client, each, json=json) for each in expand(client, (run, *more)))
+        return next((code for code in merged if code != EXIT_OK), EXIT_OK)
+
+
+def _merged(client: Client, run: str, *, json: bool) -> int:
+    answer = client.post(f"/v1/runs/{segment(run)}/merge", timeout_s=LONG_S)
     found = read(answer, WorktreeMerge)
     if json:
         output.document(answer)

@@ -134,7 +134,7 @@ def ask(name: str, source: SecretSource | None, environ: Mapping[str, str]) -> s
     except subprocess.TimeoutExpired as error:
         raise RuntimeUnavailable(
             f'secret "{name}": {_asked(source)} did not answer within {ANSWER_S_MAX:.0f} s; '
-            f"unlock it, then try it: subagents secret check {name}"
+            f"unlock it, then try it: subagents secret {name} --check"
         ) from error
     except OSError as error:
         raise UsageError(
@@ -150,7 +150,7 @@ def ask(name: str, source: SecretSource | None, environ: Mapping[str, str]) -> s
             raise UsageError(f'secret "{name}" {problem}; {_ways_out(name)}')
         raise RuntimeUnavailable(
             f'secret "{name}": {_asked(source)} ended with exit code {done.returncode}{words}; '
-            f"try it in a terminal: subagents secret check {name}"
+            f"try it in a terminal: subagents secret {name} --check"
         )
     return _usable(name, done.stdout)
 
@@ -177,7 +177,7 @@ def last_words(stderr: bytes) -> str:
 
 
 def _ways_out(name: str, *, has_keyring: bool = True) -> str:
-    keyring = f"store it: subagents secret set {name}" if has_keyring else extra_command("keyring")
+    keyring = f"store it: subagents secret {name}" if has_keyring else extra_command("keyring")
     return f'{keyring}, or set secrets.{name}.command = ["pass", "show", "…"] in subagents.toml'
 
 
