@@ -709,6 +709,7 @@ class ClusterWorld:
         match event:
             case SlotGranted():
                 self._granted[entry.run_id] = writer.identity
+                self._placed.pop(entry.run_id, None)
             case AttemptPlaced(node=node):
                 self._placed[entry.run_id] = "" if node == writer.home else writer.identity
             case AttemptStartFailed(attempt=number) if "is over" in event.error:
