@@ -58,6 +58,7 @@ LACKS: Final[Mapping[int, str]] = {
     errno.ENOMEM: "it has no memory left",
     errno.EAGAIN: "it can start no more processes",
     errno.ECHILD: "the process that starts workers ended",
+    errno.EHOSTDOWN: "it is gone",
 }
 """Errors by which a machine says that it lacks something, whatever was asked of it."""
 

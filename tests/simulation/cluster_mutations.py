@@ -9,10 +9,12 @@ from tests.simulation.shared_database import NodeRow, SharedSqlite
 
 from subagents.engine.engine import Engine
 from subagents.engine.kernel.ownership import Ownership
-from subagents.errors import Fenced, StoreUnavailable
+from subagents.errors import Fenced, NodeOver, StoreUnavailable
 from subagents.extensions.cluster.engine import membership, moves
 from subagents.extensions.cluster.engine.moves import Moves
 from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
+from subagents.extensions.cluster.node_ports import SURE
+from subagents.extensions.cluster.remote.remote_runtime import RemoteRuntime
 from subagents.ports import Loaded
 
 LONG_MS = 1_000_000
@@ -194,3 +196,30 @@ def forgets_what_it_gave_back_is_no_more_its(patch: pytest.MonkeyPatch) -> None:
         return give_back
 
     wrap(patch, Moves, "give_back", make)
+
+
+# -- between the yes of a node and the start -----------------------------------------------------
+
+
+def _knows_of_starts(patch: pytest.MonkeyPatch, *, is_sure: bool) -> None:
+    def make(original: Any) -> Any:
+        async def start(self: RemoteRuntime, launch: Any) -> Any:
+            try:
+                return await original(self, launch)
+            except NodeOver as error:
+                error.details = {SURE: is_sure}
+                raise
+
+        return start
+
+    wrap(patch, RemoteRuntime, "start", make)
+
+
+@cluster_mutation
+def uses_a_retry_for_what_no_node_was_told_to_start(patch: pytest.MonkeyPatch) -> None:
+    _knows_of_starts(patch, is_sure=False)
+
+
+@cluster_mutation
+def starts_elsewhere_what_a_node_may_have_started(patch: pytest.MonkeyPatch) -> None:
+    _knows_of_starts(patch, is_sure=True)

@@ -384,6 +384,7 @@ class ClusterScenario:
                 return f"{machine.name} does not serve"
             if life.engine.ledger.live or life.engine.supervisor.live_attempts:
                 found.append(f"{life.store.identity} has runs in memory")
+            found += [f"{machine.name} keeps a slot of {each}" for each in life.far.slots.used]
             owned.append(len(world.database.owned(life.store.identity)))
         if sum(owned) != PARTITIONS or max(owned) > -(-PARTITIONS // len(owned)):
             found.append(f"partitions are divided as {owned}")

@@ -22,8 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from tests.extensions.cluster.places.place_worlds import Rows
 from tests.simulation.delivery_channels import Channels
-from tests.simulation.far_machines import host_of, places_of
+from tests.simulation.far_machines import FarPlaces
 from tests.simulation.host import SeededIds
 from tests.simulation.invariants import Judge
 from tests.simulation.outside_world import (
@@ -45,9 +46,10 @@ from tests.simulation.virtual_loop import (
 
 from subagents.config.settings import Settings
 from subagents.domain.cluster.partitioning import KEPT_LEASES, TRIES
+from subagents.domain.run.events import AttemptPlaced, AttemptStartFailed, SlotGranted
 from subagents.domain.run.signals import ResultSeen, Signal, Vanished
 from subagents.domain.run.spec import Abilities
-from subagents.domain.run.values import AttemptId
+from subagents.domain.run.values import AttemptId, RunId, attempt_id
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.engine import Adapters, Engine
 from subagents.errors import (
@@ -61,7 +63,7 @@ from subagents.extensions.cluster.engine.cluster_sharing import ClusterSharing
 from subagents.extensions.cluster.node_deadline import margin_s
 from subagents.extensions.cluster.remote.attempt_host import AttemptHost
 from subagents.extensions.cluster.shared_store import Member, SeenNode
-from subagents.ports import AttemptRef, Batch, Launch, RunLogs, StartedInfo
+from subagents.ports import AttemptRef, Batch, JournalEntry, Launch, RunLogs, StartedInfo
 from subagents.store.environment_files import EnvironmentFiles
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
@@ -174,10 +176,12 @@ class NodeStore(SharedSqlite):
 class NodeLife(Process):
     """One start of a node."""
 
-    def __init__(self, number: int, engine: Engine, store: NodeStore, host: AttemptHost) -> None:
+    def __init__(
+        self, number: int, engine: Engine, store: NodeStore, far: FarPlaces, host: AttemptHost
+    ) -> None:
         self.number = number
         self.engine = engine
-        self.host = host
+        self.far, self.host = far, host
         self.store = store
         self.is_serving = False
         self.calls: dict[asyncio.Future[Any], None] = {}
@@ -191,17 +195,19 @@ class Workers(World):
         super().__init__(seed, loop, clock, judge)
         self.machine_of: dict[AttemptId, str] = {}
 
+    def live_on(self, machine: str) -> set[AttemptId]:
+        """The attempts with a worker on a machine."""
+        live = (each.attempt_id for each in self.workers.values() if self.is_live(each))
+        return {attempt for attempt in live if self.machine_of.get(attempt) == machine}
+
     def start_on(self, machine: str, launch: Launch) -> bool:
-        """See ``World.start``; one whose machine lost its right to it begins anew here."""
+        """See ``World.start``; what an attempt did is on one machine, dead or alive."""
         before = self.machine_of.get(launch.attempt_id)
         if before not in {None, machine}:
-            worker = self.workers[launch.attempt_id]
-            if self.is_live(worker):
-                self.judge.fail(
-                    "no two workers of one run at once",
-                    f"{launch.attempt_id} on {machine} beside the one on {before}",
-                )
-            del self.workers[launch.attempt_id]
+            self.judge.fail(
+                "an attempt is begun on one machine",
+                f"{launch.attempt_id} on {machine}, and before on {before}",
+            )
         is_new = self.start(launch, is_unwatchable=False)
         self.machine_of[launch.attempt_id] = machine
         return is_new
@@ -412,9 +418,9 @@ class Machine:
             "able": MachineRuntime("able", ABLE, world.workers, self),
             "plain": MachineRuntime("plain", PLAIN, world.workers, self),
         }
-        places = places_of(self, lambda: sharing.partitions.survey, lambda: engine.workplace)
+        far = FarPlaces(self, lambda: sharing.partitions.survey, lambda: engine.workplace)
         sharing = ClusterSharing(
-            store, self.off_loop, self.clock, peers_promise=self._peers_promise, places=places
+            store, self.off_loop, self.clock, peers_promise=self._peers_promise, places=far.places
         )
         engine = Engine(
             Adapters(
@@ -441,7 +447,7 @@ class Machine:
                 sharing=sharing,
             )
         )
-        life = NodeLife(world.lives, engine, store, host_of(self, runtimes))
+        life = NodeLife(world.lives, engine, store, far, far.host(self, runtimes))
         engine.on_fenced(lambda: self._end(life, "fenced"))
         return life
 
@@ -456,6 +462,8 @@ class Machine:
             return
         self.world.judge.note(f"{self.world.loop.time():.3f} {life.store.identity} serves")
         life.is_serving = True
+        if self.world.slots is not None:
+            await life.far.taking.run()
 
     def _end(self, life: NodeLife, how: str) -> None:
         if life.is_dead:
@@ -629,6 +637,14 @@ class ClusterWorld:
         self.blows = 0
         self.claims = 0
         """Partitions that a node took over from another one."""
+        self.offers = Rows()
+        self.slots = 1 + seed // 7 % 2 if seed % 7 == 1 else None
+        """Of each machine; in every seventh world they ask each other for one."""
+        self.told: set[AttemptId] = set()
+        """Attempts of which a node was told by another one to start them."""
+        self._granted: dict[RunId, str] = {}
+        self._placed: dict[RunId, str] = {}
+        """Who granted, and who placed elsewhere, the newest attempt of a run."""
         self._rng = random.Random(f"{seed}:blows")
         self._fault_rng = random.Random(f"{seed}:database")
         self._handing = random.Random(f"{seed}:hand-over")
@@ -685,7 +701,23 @@ class ClusterWorld:
                 what = f"{writer.identity} wrote {type(entry.event).__name__} of {entry.run_id}"
                 owner = self.database.owners.get(part)
                 self.judge.fail("at most one owner acts", f"{what}; {part} is {owner}'s")
+            self._look_at_start(writer, entry)
         self.judge.on_commit(batch)
+
+    def _look_at_start(self, writer: NodeRow, entry: JournalEntry) -> None:
+        event = entry.event
+        match event:
+            case SlotGranted():
+                self._granted[entry.run_id] = writer.identity
+                self._placed.pop(entry.run_id, None)
+            case AttemptPlaced(node=node):
+                self._placed[entry.run_id] = "" if node == writer.home else writer.identity
+            case AttemptStartFailed(attempt=number) if "is over" in event.error:
+                attempt = attempt_id(entry.run_id, number)
+                known = {self._granted[entry.run_id], self._placed.get(entry.run_id)}
+                if known == {writer.identity} and attempt not in self.told:
+                    what = f"{attempt}: {event.error}"
+                    self.judge.fail("what nobody was told to start uses no retry", what)
 
     # -- callers -------------------------------------------------------------------------------
 
@@ -725,6 +757,15 @@ class ClusterWorld:
         machine = self.drawn()
         self.judge.note(f"{self.loop.time():.3f} {machine.name} loses its power")
         machine.lose_power(self._rng.choice((0.5, LEASE_S * 2, LEASE_S * 5)))
+
+    def strike_after_yes(self, owner: Machine, asked: Machine) -> None:
+        """A node that keeps a slot, or the one that asked, loses its power before the start."""
+        if self.cluster_faults.blows_s and self.happens(0.4):
+            victim = self._rng.choice((owner, asked))
+            self.judge.note(f"{self.loop.time():.3f} {victim.name} loses its power after a yes")
+            down_s = self._rng.choice((0.5, LEASE_S * 5, LEASE_S * 5))
+            at_s = self._rng.choice((0.0, 0.02))
+            self.loop.call_later(at_s, victim.lose_power, down_s, context=self.outside)
 
     async def freeze(self) -> None:
         """A daemon stands still, and goes on with what it believed."""

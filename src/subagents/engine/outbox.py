@@ -426,8 +426,7 @@ class Outbox:
         token = self._ledger.tokens.get(run.id, number)
         if token is None:
             hashed = self._ledger.new_token(run.id, number)
-            now = self._clock.now_ms()
-            issued = TokenIssued(at_ms=now, attempt=number, token_hash=hashed)
+            issued = TokenIssued(at_ms=self._clock.now_ms(), attempt=number, token_hash=hashed)
             await self._ledger.apply(run.id, issued)
             token = self._ledger.tokens.get(run.id, number) or ""
         return {**self._worker_env(run), TOKEN_VARIABLE: token}

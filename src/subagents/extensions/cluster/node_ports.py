@@ -12,8 +12,8 @@ from subagents.domain.run.values import AttemptId, RunId
 LACK: Final = "lack"
 """The detail of an error that a node answers that says which of ``errors.LACKS`` it comes from."""
 SURE: Final = "nothingStarted"
-"""The detail of a start that failed for one that says whether nothing of it is there for sure, so
-that it may be started elsewhere."""
+"""The detail of a start that failed for one, and of a call that came to nothing, that says whether
+nothing of it is there for sure, so that it may be started elsewhere."""
 
 
 class NodeAnswer(NamedTuple):

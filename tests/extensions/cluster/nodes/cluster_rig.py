@@ -204,7 +204,7 @@ class ClusterRig:
         self.root = root
         self.spans = root / "spans"
         self.spans.mkdir()
-        self._schema = server.new_schema()
+        self.schema = server.new_schema()
         self._lines = Path(tempfile.mkdtemp(prefix="subagents-lines-"))
         self._lines.chmod(0o755)
         self.nodes = [
@@ -218,7 +218,7 @@ class ClusterRig:
         listen = free_port()
         to_node = CuttableLine(("127.0.0.1", 0), ("127.0.0.1", listen))
         place = PostgresPlace(self.server, self.root / name, host=directory)
-        place.schema, place.url = self._schema, self.server.url(self._schema, host=directory)
+        place.schema, place.url = self.schema, self.server.url(self.schema, host=directory)
         config = CONFIG.format(
             name=name,
             listen=listen,
@@ -292,7 +292,7 @@ class ClusterRig:
     def asked(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         """Past every line."""
         with psycopg.connect(self.server.conninfo(), autocommit=True) as connection:
-            connection.execute(f"SET search_path = {self._schema}".encode())
+            connection.execute(f"SET search_path = {self.schema}".encode())
             return connection.execute(sql.encode(), parameters or None).fetchall()
 
     def owners(self) -> dict[int, str]:

@@ -20,6 +20,7 @@ from tests.e2e.live_home import until
 from tests.extensions.cluster.nodes.cluster_load import ClusterLoad, Judgement, judge, pause, shown
 from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig, cluster
 from tests.extensions.cluster.nodes.loaded_nodes import LOADED_ENV, LOADED_NODE, begin_load
+from tests.extensions.cluster.nodes.node_calls import client_of, result_of, spawned
 from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 
 from subagents.client.client import Client
@@ -34,6 +35,7 @@ OPEN_MIN: Final = 50
 P50_S: Final = 10.0
 MAX_S: Final = 20.0
 ROUND_S: Final = 120
+DEPLOY_RUNS_PER_S: Final = 3
 BUSY_RUNS_PER_S: Final = 280.0
 BUSY_RUNS_MIN_PER_S: Final = 20.0
 
@@ -292,17 +294,40 @@ def test_nodes_that_are_upgraded_one_after_the_other_are_not_noticed(
 ) -> None:
     chance = random.Random(1)  # noqa: S311 - no secret
     with rig_of(server, tmp_path) as rig:
-        load = ClusterLoad(rig, sessions=20, runs=20, seconds=(1, 3), pause_s=1.5)
+        load = ClusterLoad(
+            rig, sessions=9, runs=10_000, seconds=(1, 3), pause_s=9 / DEPLOY_RUNS_PER_S, retries=0
+        )
         load.begin()
-        load.until_accepted(OPEN_MIN)
+        load.until_accepted(9)
         for node in chance.sample(rig.nodes, k=len(rig.nodes)):
             load.note("drained", node.name)
             node.drain()
             node.start()
             rig.until_divided()
+        load.is_enough = True
         load.finish(ROUND_S)
         found = judge(load)
 
-    told("drained and started again, one after the other", [found])
+    told("drained and started again, one after the other, without retries", [found])
     assert found.wrong == []
     assert found.repeated == 0
+
+
+@pytest.mark.requirement("cluster:node-lost")
+def test_one_node_that_is_back_after_a_power_cut_of_all_answers_for_the_others(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    with rig_of(server, tmp_path) as rig:
+        sessions = {
+            rig.owner_of(each).name: each for each in map("agent:main:s{}".format, range(20))
+        }
+        assert len(sessions) == len(rig.nodes)
+        for node in rig.nodes:
+            node.kill_with_workers()
+        back, begun, took = rig.nodes[0], time.monotonic(), list[float]()
+        back.start()
+        for session in sessions.values():
+            with client_of(back, session) as client:
+                assert result_of(client, spawned(client, tmp_path, "true"))[0] == "ok"
+            took.append(time.monotonic() - begun)
+    sys.stdout.write(f"\nsessions of all answered after {[round(each, 1) for each in took]} s\n")

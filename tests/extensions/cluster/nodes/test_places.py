@@ -1,12 +1,14 @@
 """Work on another node than the one that decides about it, with real daemons."""
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from tests.e2e.live_home import until
-from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, cluster
+from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig, cluster
 from tests.extensions.cluster.nodes.node_calls import client_of, other_than, result_of, spawned
 from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 from tests.repository import a_repository
@@ -127,6 +129,57 @@ def test_one_session_uses_the_slots_of_all_nodes(server: PostgresServer, tmp_pat
         assert {socket for _, socket in results} <= {
             str(node.home.paths.socket) for node in rig.nodes
         }
+
+
+HOLD = """
+SET search_path = {schema};
+CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS
+  $$ BEGIN PERFORM pg_advisory_xact_lock_shared({key}); RETURN NEW; END $$;
+CREATE TRIGGER hold BEFORE INSERT ON journal FOR EACH ROW
+  WHEN (NEW.type = 'AttemptPlaced') EXECUTE FUNCTION hold();
+SELECT pg_advisory_lock({key});
+"""
+KEY = 3434
+HELD = f"FROM pg_locks WHERE objid = {KEY} AND NOT granted"
+
+
+@pytest.mark.requirement("cluster:places")
+@pytest.mark.parametrize("dies", ["the place", "the owner"])
+def test_what_dies_between_the_yes_of_a_node_and_its_start_costs_a_run_no_retry(
+    dies: str, server: PostgresServer, tmp_path: Path
+) -> None:
+    env = {"SUBAGENTS_CLUSTER__SLOTS": "1"}
+    with cluster(server, tmp_path, env=env, lease_s=4) as rig, ExitStack() as stack:
+        owner = rig.owner_of(SESSION)
+        asked, other = (each for each in rig.nodes if each is not owner)
+        busy = stack.enter_context(client_of(owner, SESSION))
+        spawned(busy, tmp_path, f"until test -e {tmp_path}/go; do sleep 0.05; done")
+        until(lambda: _workers(owner), what="the owner has no slot")
+        lines = tmp_path / "lines"
+        with placed_later(rig):
+            run_id = spawned(busy, tmp_path, f"echo $SUBAGENTS_SOCKET >> {lines}")
+            until(lambda: rig.asked(f"SELECT pid {HELD}"), what="a yes", pause_s=0.01)
+            if dies == "the place":
+                asked.kill_with_workers()
+            else:
+                owner.kill_with_workers()
+                rig.asked(f"SELECT pg_terminate_backend(pid) {HELD}")
+        client = stack.enter_context(client_of(other, SESSION))
+        assert result_of(client, run_id) == ("ok", "")
+        shown: Any = client.get(f"/v1/runs/{run_id}")
+        [attempt] = shown["attempts"]
+        at = next(each for each in rig.nodes if each.name == attempt["node"])
+        assert at.is_up
+        assert at is not owner
+        assert lines.read_text().split() == [str(at.home.paths.socket)]
+
+
+@contextmanager
+def placed_later(rig: ClusterRig) -> Iterator[None]:
+    """Nobody can store where an attempt has its place until the block ends."""
+    with psycopg.connect(rig.server.conninfo(), autocommit=True) as holder:
+        psycopg.ClientCursor(holder).execute(HOLD.format(schema=rig.schema, key=KEY).encode())
+        yield
 
 
 def _workers(node: ClusterNode) -> list[Path]:

@@ -3,7 +3,15 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from typing import Protocol
 
@@ -41,6 +49,41 @@ def offer(
 
 async def no_nodes(_offer: Offer) -> None:
     """Nobody is there to be asked; what waits is found in its row."""
+
+
+class Rows:
+    """Offers in memory, each statement counted."""
+
+    def __init__(self) -> None:
+        self.kept: dict[AttemptId, tuple[Offer, str | None]] = {}
+        self.asked: list[str] = []
+
+    def put(self, offer: Offer) -> str | None:
+        self.asked.append("put")
+        return self.kept.setdefault(offer.attempt_id, (offer, None))[1]
+
+    def takers(self, attempts: Collection[AttemptId]) -> Mapping[AttemptId, str]:
+        found = {each: self.kept[each][1] for each in attempts if each in self.kept}
+        return {each: taker for each, taker in found.items() if taker is not None}
+
+    def open(self, labels: Collection[str], most: int) -> Sequence[Offer]:
+        del labels, most
+        self.asked.append("open")
+        return [each for each, taker in self.kept.values() if taker is None]
+
+    def take(self, attempts: Collection[AttemptId], node: str, most: int) -> list[AttemptId]:
+        del most
+        for each in attempts:
+            self.kept[each] = (self.kept[each][0], node)
+        return [*attempts]
+
+    def find(self, attempt: AttemptId) -> tuple[Offer, str | None] | None:
+        return self.kept.get(attempt)
+
+    def drop(self, attempt: AttemptId) -> None:
+        self.kept.pop(attempt, None)
+
+    def sweep(self) -> None: ...
 
 
 class CountedSlots:

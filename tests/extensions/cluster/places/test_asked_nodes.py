@@ -1,56 +1,20 @@
 """An owner asks the nodes that it sees for a place; a row is for what none of them takes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import pytest
 from starlette.requests import Request
-from tests.extensions.cluster.places.place_worlds import CountedSlots, offer
+from tests.extensions.cluster.places.place_worlds import CountedSlots, Rows, offer
 
-from subagents.domain.run.values import AttemptId
 from subagents.errors import NodeUnreachable
-from subagents.extensions.cluster.node_ports import NodeAnswer, Offer
+from subagents.extensions.cluster.node_ports import NodeAnswer
 from subagents.extensions.cluster.places.asked_nodes import AskedNodes, routes
 from subagents.extensions.cluster.places.polled_places import LATELY, PolledPlaces, PolledTaking
 from subagents.extensions.cluster.shared_store import SeenNode, Survey
 
 T = TypeVar("T")
-
-
-class Rows:
-    """Offers in memory, each statement counted."""
-
-    def __init__(self) -> None:
-        self.kept: dict[AttemptId, tuple[Offer, str | None]] = {}
-        self.asked: list[str] = []
-
-    def put(self, offer: Offer) -> str | None:
-        self.asked.append("put")
-        return self.kept.setdefault(offer.attempt_id, (offer, None))[1]
-
-    def takers(self, attempts: Collection[AttemptId]) -> Mapping[AttemptId, str]:
-        found = {each: self.kept[each][1] for each in attempts if each in self.kept}
-        return {each: taker for each, taker in found.items() if taker is not None}
-
-    def open(self, labels: Collection[str], most: int) -> Sequence[Offer]:
-        del labels, most
-        self.asked.append("open")
-        return [each for each, taker in self.kept.values() if taker is None]
-
-    def take(self, attempts: Collection[AttemptId], node: str, most: int) -> list[AttemptId]:
-        del most
-        for each in attempts:
-            self.kept[each] = (self.kept[each][0], node)
-        return [*attempts]
-
-    def find(self, attempt: AttemptId) -> tuple[Offer, str | None] | None:
-        return self.kept.get(attempt)
-
-    def drop(self, attempt: AttemptId) -> None:
-        self.kept.pop(attempt, None)
-
-    def sweep(self) -> None: ...
 
 
 class Turns:

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from subagents.api.calls.call import problem, status_of
 from subagents.api.server.watched_protocol import WatchedProtocol
-from subagents.errors import Forbidden
+from subagents.errors import NodeOver
 from subagents.extensions.cluster.api.node_headers import NODE
 
 if TYPE_CHECKING:  # of an extra
@@ -52,7 +52,8 @@ class NodeAdmission:
         state = scope.get("state", {})
         node = self._trust.node_of(state.get(_TLS))
         if node is None:
-            error = Forbidden("the node that calls is over, or none", guardrail="node")
+            # Whoever asked that node is to ask again: it may not know yet that it is over.
+            error = NodeOver("the node that calls is over, or none")
             status = status_of(error)
             await problem({**error.to_wire(), "status": status}, status)(scope, receive, send)
             return

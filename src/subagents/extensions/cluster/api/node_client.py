@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from subagents.errors import NodeOver, NodeUnreachable
 from subagents.extensions.cluster.api.peers import LostError, NotSentError, PeerAnswer, Peers
-from subagents.extensions.cluster.node_ports import NodeAnswer, NodeStream
+from subagents.extensions.cluster.node_ports import SURE, NodeAnswer, NodeStream
 from subagents.extensions.cluster.shared_store import Survey
 
 JSON = ((b"content-type", b"application/json"),)
@@ -79,4 +79,5 @@ async def _pieces(node: str, answer: PeerAnswer) -> AsyncIterator[bytes]:
 
 
 def _unreachable(node: str, error: Exception) -> NodeUnreachable:
-    return NodeUnreachable(f"node {node} does not answer now: {error or type(error).__name__}")
+    words = f"node {node} does not answer now: {error or type(error).__name__}"
+    return NodeUnreachable(words, details={SURE: isinstance(error, NotSentError)})

@@ -32,6 +32,8 @@ IDLE_S: Final = 60.0
 """How long a connection is kept: less than the other side keeps one (``KEEP_ALIVE_S``), so that no
 call meets one that closes."""
 KEEP_ALIVE_S: Final = 75
+# What whoever is no node is answered; the latter by the former version.
+STRANGER: Final = (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.FORBIDDEN)
 _UNFRAMED: Final = frozenset({"GET", "HEAD"})
 """Methods that say nothing of a length where they have no body."""
 
@@ -226,7 +228,7 @@ class Peers:
             ):
                 if answer.node != node.name:
                     return f"node {answer.node} answers there"
-                is_known = answer.status != HTTPStatus.FORBIDDEN
+                is_known = answer.status not in STRANGER
                 return None if is_known else "it does not take us for a node"
         except (NotSentError, LostError, TimeoutError) as error:
             return str(error) or "no answer"
@@ -244,7 +246,7 @@ class Peers:
             return
         try:
             async with self.call(url, "GET", b"/node/v1/", (), read_s=MEET_S) as answer:
-                if answer.status == HTTPStatus.FORBIDDEN:
+                if answer.status in STRANGER:
                     raise NotSentError("it does not take us for a node")
         except LostError as error:
             raise NotSentError(str(error)) from error

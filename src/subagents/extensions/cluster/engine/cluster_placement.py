@@ -6,8 +6,10 @@ place of an attempt is in its journal before anything is started there, and neve
 """
 
 import asyncio
+import errno
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from subagents.domain.rules.places import is_bound_to_files
@@ -31,6 +33,7 @@ AGAIN_S: Final = 1.0
 """The pause after nobody could say who took an offer."""
 
 
+@dataclass(kw_only=True)
 class ClusterPlaces:
     """What a node of a cluster knows of places.
 
@@ -44,24 +47,13 @@ class ClusterPlaces:
         health: Whether anything can be started here.
     """
 
-    def __init__(
-        self,
-        *,
-        node: str,
-        labels: tuple[str, ...],
-        slots: Slots,
-        places: Places,
-        remote: Callable[[str, Runtime], Runtime],
-        workplaces: Callable[[str], Workplace],
-        health: NodeHealth,
-    ) -> None:
-        self.node = node
-        self.labels = labels
-        self.slots = slots
-        self.places = places
-        self.remote = remote
-        self.workplaces = workplaces
-        self.health = health
+    node: str
+    labels: tuple[str, ...]
+    slots: Slots
+    places: Places
+    remote: Callable[[str, Runtime], Runtime]
+    workplaces: Callable[[str], Workplace]
+    health: NodeHealth
 
     def may_run_here(self, run: Run) -> bool:
         """Whether this node has what the run asks for."""
@@ -93,14 +85,15 @@ class ClusterPlacement(Placement):
         self._cluster = cluster
         self._is_alive, self._is_draining = partitions.is_alive, partitions.is_draining
         self._placing: dict[RunId, asyncio.Task[str]] = {}
+        self._untold: dict[RunId, str | None] = {}
+        """Tokens of attempts that we placed elsewhere, where nobody was told to start them."""
         self._ledger.on_commit(self._withdraw)
 
     def at_grant(self, run: Run) -> str | None:
         """The place of the attempt that is granted a slot now; None = it is not decided yet."""
         cluster = self._cluster
-        if cluster is None or not cluster.may_run_here(run):
-            return None
-        if not run.attempts and run.session.continues is not None:
+        goes_on = not run.attempts and run.session.continues is not None
+        if goes_on or not cluster.may_run_here(run):
             return None
         next_one = attempt_id(run.id, len(run.attempts) + 1)
         bound = self._judged_node(run) or self._session_node(run)
@@ -126,23 +119,25 @@ class ClusterPlacement(Placement):
 
     def _withdraw(self, batch: Batch) -> None:
         """A run that is to end waits for no place any more."""
-        if self._placing:
-            for run in batch.runs.values():
-                placing = self._placing.get(run.id)
-                if placing is not None and _is_ending(run):
+        if self._placing or self._untold:
+            for run in filter(_is_ending, batch.runs.values()):
+                self._untold.pop(run.id, None)
+                if (placing := self._placing.get(run.id)) is not None:
                     placing.cancel()
 
     async def place(self, run: Run) -> Run:
         """See ``Placement.place``."""
-        cluster = self._cluster
-        node = run.attempt.node
+        cluster, node = self._cluster, run.attempt.node
+        token = self._ledger.tokens.get(run.id, run.attempt.number)
         if node is not None and node != cluster.node:
             if self._is_alive(node):
                 return run
-            raise RuntimeUnavailable(
-                f"node {node} is over, which was to start it; whether it did, nobody knows"
-            )
-        if node is not None and cluster.may_run_here(run) and cluster.slots.keep(run.attempt_id):
+            # One that another owner had meanwhile has another token.
+            if token is None or self._untold.get(run.id) != token:
+                raise RuntimeUnavailable(
+                    f"node {node} is over, which was to start it; whether it did, nobody knows"
+                )
+        elif node is not None and cluster.may_run_here(run) and cluster.slots.keep(run.attempt_id):
             return run
         placing = asyncio.ensure_future(self._found(cluster, run))
         self._placing[run.id] = placing
@@ -156,25 +151,34 @@ class ClusterPlacement(Placement):
         finally:
             placing.cancel()
             del self._placing[run.id]
+        if node != cluster.node:
+            self._untold[run.id] = token
         if node != run.attempt.node:
             run = await self._placed(run, node)
-        await self._settle(cluster, run)
+        try:
+            await cluster.places.settle(run.attempt_id)
+        except StoreUnavailable as error:
+            log.warning("the offer of %s stays for a while: %s", run.attempt_id, error)
         return run
 
     async def start(self, run: Run, runtime: Runtime, launch: Launch) -> StartedInfo:
         """See ``Placement.start``; what runs here uses a slot of ours.
 
-        A node that cannot start it for a reason of its own says so, and it gets another place when
-        it is tried again (docs/decisions/0110).
+        Where a node cannot start it for a reason of its own, or is over before it was told, it gets
+        another place when it is tried again (docs/decisions/0110).
         """
         cluster = self._cluster
         if run.attempt.node == cluster.node:
             with cluster.slots.starting(launch):
                 return await runtime.start(launch)
+        untold = self._untold.pop(run.id, None)
         try:
             return await runtime.start(launch)
         except NodeOver as error:
-            raise RuntimeUnavailable(error.message) from error
+            if untold is None or not error.details.get(SURE):
+                raise RuntimeUnavailable(error.message) from error
+            self._untold[run.id] = untold
+            raise RuntimeUnavailable(error.message) from OSError(errno.EHOSTDOWN, error.message)
         except RuntimeUnavailable as error:
             if error.details.get(SURE):
                 await self._placed(run, cluster.node)  # whoever places it next looks from here
@@ -230,12 +234,6 @@ class ClusterPlacement(Placement):
         """Where the session is that its newest, or next, attempt goes on with; None = a new one."""
         ended = [each for each in run.attempts if each.outcome is not None]
         return ended[-1].node if ended and ended[-1].session.native is not None else None
-
-    async def _settle(self, cluster: ClusterPlaces, run: Run) -> None:
-        try:
-            await cluster.places.settle(run.attempt_id)
-        except StoreUnavailable as error:
-            log.warning("the offer of %s stays for a while: %s", run.attempt_id, error)
 
 
 def _is_ending(run: Run) -> bool:

@@ -20,7 +20,7 @@ from subagents.domain.run.signals import TERMINAL, Signal, Vanished
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.errors import NodeOver, NodeUnreachable, RuntimeUnavailable
-from subagents.extensions.cluster.node_ports import NodeClient
+from subagents.extensions.cluster.node_ports import SURE, NodeClient
 from subagents.extensions.cluster.remote.attempt_calls import (
     PATH,
     WATCH,
@@ -117,7 +117,7 @@ class RemoteRuntime:
         """See ``ports.Runtime.start``; tried until the place answers or is over.
 
         Raises:
-            NodeOver: The place is over, and what it may have started is ended.
+            NodeOver: The place is over, and what it may have started is ended; see ``SURE``.
             RuntimeUnavailable, UsageError: As the runtime raises there.
         """
         call = AttemptCall(runtime=self.name, launch=launch)
@@ -261,13 +261,17 @@ class RemoteRuntime:
     async def _until_answered(self, name: CallName, call: AttemptCall) -> bytes:
         # Whether it was done is not known without an answer, and repeating it is safe there: only
         # there. Whoever called may give up by a time of its own.
-        pause_s = AGAIN_FIRST_S
+        pause_s, is_sure = AGAIN_FIRST_S, True
         while True:
             try:
                 return await self._call(name, call)
-            except NodeUnreachable:
-                await self._clock.sleep(pause_s)
-                pause_s = min(pause_s * 2, AGAIN_S_MAX)
+            except NodeUnreachable as error:
+                is_sure = is_sure and bool(error.details.get(SURE))
+            except NodeOver as error:
+                error.details = {SURE: is_sure}
+                raise
+            await self._clock.sleep(pause_s)
+            pause_s = min(pause_s * 2, AGAIN_S_MAX)
 
     async def _unless_over(
         self, name: CallName, call: AttemptCall, *, timeout_s: float = CALL_S

@@ -4,6 +4,7 @@ A place that does not answer is asked again as long as it is alive, by its row i
 was on one that is over is gone with it.
 """
 
+import errno
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -89,7 +90,7 @@ class RemoteWorkplace:
             except NodeOver as error:
                 raise RuntimeUnavailable(
                     f"node {self._node} is over, and the files of {call.run.id} with it"
-                ) from error
+                ) from OSError(errno.EHOSTDOWN, error.message)
             if status != 200:
                 raise refusal(found, status=status, node=self._node)
             return found

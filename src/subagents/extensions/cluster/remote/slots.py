@@ -62,13 +62,10 @@ class Slots:
             for attempt in os.scandir(run) if run.is_dir() else ():
                 number, _, turn = attempt.name.partition(".")
                 if number.isdecimal() and (not turn or turn.isdecimal()):
-                    self._load(run.name, int(number), int(turn or 1))
-
-    def _load(self, run_id: str, number: int, turn: int) -> None:
-        directory = self._directory(RunId(run_id), number, turn)
-        if _is_live(directory):
-            with self._lock:
-                self._live[attempt_id(RunId(run_id), number)] = directory
+                    directory = self._directory(RunId(run.name), int(number), int(turn or 1))
+                    if _is_live(directory):
+                        with self._lock:
+                            self._live[attempt_id(RunId(run.name), int(number))] = directory
 
     @property
     def used(self) -> int:
