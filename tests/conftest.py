@@ -4,7 +4,9 @@ the property tests, and a Ctrl-C that works.
 
 import asyncio
 import inspect
+import os
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -21,6 +23,12 @@ if TYPE_CHECKING:
 
 EXAMPLES: Final = {Tier.test: 20, Tier.check: 80, Tier.ci: 80}
 """Of a property test that says nothing else; later 500."""
+
+for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
+    # Images of containers often set both. Without bytecode each of hundreds of processes compiles
+    # all of it again, and what is never buffered hides that a command does not flush.
+    os.environ.pop(name, None)
+sys.dont_write_bytecode = False
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts this in the background says so; the programs under test inherit it, and

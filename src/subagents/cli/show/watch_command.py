@@ -5,6 +5,7 @@ whole screen: the table stays where it was when it ends.
 """
 
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -194,6 +195,7 @@ def watch_runs(
         with _screen(json=json, watched=watched) as show:
             show(frame)
             while not frame.is_over:
+                sys.stdout.flush()
                 time.sleep(pause_ms / 1000)
                 # The height is asked for each time: a terminal may be made larger meanwhile.
                 frame = persistently(lambda: watched.frame(rows_max()))
