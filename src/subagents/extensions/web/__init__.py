@@ -12,7 +12,7 @@ extension = Extension(
             everyday("ui", "subagents.extensions.web.ui_commands:ui", "Open the web page"),
         )
     },
-    retired={"share": "subagents ui --viewer --no-open: a login that may look"},
+    retired={"share": "subagents ui --link: a teammate looks, and changes nothing"},
     renamed={"ui sessions": "ui --sessions", "ui revoke": "ui --revoke"},
     checks="subagents.extensions.web.page_files:checks",
 )

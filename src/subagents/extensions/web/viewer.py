@@ -1,9 +1,8 @@
 """What a viewer may ask for: what runs did, and nothing of the installation.
 
 All else is closed, whoever adds it: configuration, agents, statistics of all sessions, diagnostics,
-nodes, logins, protocols of agents, and the routes of other distributions' extensions.
-
-See docs/decisions/0114.
+nodes, logins, protocols of agents, and the routes of other distributions' extensions; see
+docs/decisions/0114.
 """
 
 from typing import Final
