@@ -36,6 +36,7 @@ from subagents.ports import Batch, Exporter, OffLoop, Runtime
 from subagents.runtimes import runtime_plugins
 from subagents.runtimes.command import CommandRuntime
 from subagents.runtimes.process import cgroups
+from subagents.runtimes.process.launcher import LAUNCHER
 from subagents.runtimes.process.processes import check_sight
 from subagents.runtimes.process.shim import ProcessAttempts
 from subagents.runtimes.provider_keys import ProviderKeys
@@ -397,6 +398,7 @@ def serve(overrides: Mapping[str, object] | None = None) -> None:
     finally:
         node.close()
     if is_anew:
+        LAUNCHER.close()  # nobody would wait for it
         # One more that comes before it is listened for waits until then, and ends nothing.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
         os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - this program, as it was started
