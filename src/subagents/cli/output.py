@@ -138,8 +138,9 @@ def shown(text: str) -> str:
 
 
 def line(text: str = "") -> None:
-    """One line of data."""
+    """One line of data. In a pipe, too, it is there at once: the next may be minutes away."""
     sys.stdout.write(f"{harmless(text)}\n")
+    sys.stdout.flush()
 
 
 def note(text: str) -> None:
