@@ -1,11 +1,13 @@
 import { lazy, Suspense, useEffect, useState, type ComponentType } from "react";
 import { Link, Route, Switch } from "wouter";
 import type { Problem } from "./api/client";
+import { ForOperators } from "./components/act";
 import { Dialogs } from "./components/dialogs";
+import { Heading } from "./components/heading";
 import { LoggedOut } from "./components/logged-out";
 import { Peek } from "./components/peek";
 import { Shell } from "./components/shell";
-import { Skeleton } from "./components/states";
+import { Empty, Skeleton } from "./components/states";
 import { Toasts } from "./components/toasts";
 import { link, queries } from "./live/live";
 import { useStorePart } from "./live/store";
@@ -33,6 +35,19 @@ function page<P extends object>(load: Load<P>): ComponentType<P> {
   };
 }
 
+/** A page that is not for viewers. */
+function closed(title: string, Page: ComponentType): ComponentType {
+  const instead = (
+    <>
+      <Heading title={title} />
+      <Empty title="You are a viewer">
+        <p>Here you see what runs do. For all else, open the page with a link that <code>subagents ui</code> prints.</p>
+      </Empty>
+    </>
+  );
+  return () => <ForOperators instead={instead}><Page /></ForOperators>;
+}
+
 async function fetchAll(): Promise<void> {
   try {
     for (const load of loads) await load();
@@ -52,12 +67,12 @@ const SessionsPage = page(() => import("./pages/sessions"));
 const SessionPage = page(() => import("./pages/session"));
 const InboxPage = page(() => import("./pages/inbox"));
 const ComparePage = page(() => import("./pages/compare"));
-const AgentsPage = page(() => import("./pages/agents"));
-const CostPage = page(() => import("./pages/cost"));
+const AgentsPage = closed("Agents", page(() => import("./pages/agents")));
+const CostPage = closed("Cost", page(() => import("./pages/cost")));
 const AlertsPage = page(() => import("./pages/alerts"));
-const SystemPage = page(() => import("./pages/system"));
+const SystemPage = closed("System", page(() => import("./pages/system")));
 const SearchPage = page(() => import("./pages/search"));
-const NewRunPage = page(() => import("./pages/new-run"));
+const NewRunPage = closed("New run", page(() => import("./pages/new-run")));
 
 // Whoever comes for the list waits for the login and for its code at the same time.
 if (location.pathname.endsWith("/runs")) void importRuns();

@@ -1,11 +1,10 @@
 // A new run or plan. What would be started is shown first; the second press starts it.
 import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
-import { ForOperators } from "../components/act";
 import { Heading } from "../components/heading";
 import { NewPlanForm } from "../components/new-plan-form";
 import { NewRunForm } from "../components/new-run-form";
-import { Answered, Empty, Skeleton } from "../components/states";
+import { Answered, Skeleton } from "../components/states";
 import { useLastDirectory, useOpenApi, useRun } from "../api/queries";
 import { fieldsOf } from "../text/spec-schema";
 
@@ -14,7 +13,7 @@ export default function NewRunPage() {
   const [isPlan, setPlan] = useState(search.get("plan") === "1");
   const from = search.get("from");
   return (
-    <ForOperators instead={<OnlyLooking />}>
+    <>
       <Heading title="New run" />
       <div className="filters" role="group" aria-label="one run or a plan">
         <button type="button" aria-pressed={!isPlan} onClick={() => setPlan(false)}>One run</button>
@@ -24,17 +23,6 @@ export default function NewRunPage() {
         </span>
       </div>
       {isPlan ? <PlanForm /> : from === null ? <Fresh /> : <Again id={from} />}
-    </ForOperators>
-  );
-}
-
-function OnlyLooking() {
-  return (
-    <>
-      <Heading title="New run" />
-      <Empty title="You are a viewer">
-        <p>You can look at everything here. To start runs, open the page with a link that <code>subagents ui</code> prints.</p>
-      </Empty>
     </>
   );
 }

@@ -72,10 +72,10 @@ class Rows:
         return [each for each, taker in self.kept.values() if taker is None]
 
     def take(self, attempts: Collection[AttemptId], node: str, most: int) -> list[AttemptId]:
-        del most
-        for each in attempts:
+        found = [each for each in attempts if each in self.kept and self.kept[each][1] is None]
+        for each in found[:most]:
             self.kept[each] = (self.kept[each][0], node)
-        return [*attempts]
+        return found[:most]
 
     def find(self, attempt: AttemptId) -> tuple[Offer, str | None] | None:
         return self.kept.get(attempt)
