@@ -263,6 +263,12 @@ class MachineRuntime(SimulatedRuntime):
             return _gone(ref, cursor)
         return super().watch(ref, cursor=cursor, positions=positions)
 
+    def _is_by_owner(self, ref: AttemptRef) -> bool:
+        """One that was frozen meanwhile may read again: nothing that it keeps counts."""
+        reader, database = PROCESS.get(), self._machine.world.database
+        assert isinstance(reader, NodeLife)
+        return database.owners.get(database.part_of[ref.run_id]) == reader.store.identity
+
     async def stop(self, ref: AttemptRef, *, grace_s: float) -> None:
         """See ``ports.Runtime.stop``."""
         if self._is_here(ref):
