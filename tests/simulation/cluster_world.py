@@ -46,7 +46,7 @@ from tests.simulation.virtual_loop import (
 
 from subagents.config.settings import Settings
 from subagents.domain.cluster.partitioning import KEPT_LEASES, TRIES
-from subagents.domain.run.events import AttemptPlaced, AttemptStartFailed, SlotGranted
+from subagents.domain.run.events import AttemptPlaced, AttemptStartFailed, SlotGranted, TokenIssued
 from subagents.domain.run.signals import ResultSeen, Signal, Vanished
 from subagents.domain.run.spec import Abilities
 from subagents.domain.run.values import AttemptId, RunId, attempt_id
@@ -718,6 +718,9 @@ class ClusterWorld:
                 self._placed.pop(entry.run_id, None)
             case AttemptPlaced(node=node):
                 self._placed[entry.run_id] = "" if node == writer.home else writer.identity
+            case TokenIssued():
+                # Others had the run meanwhile, and may have told a node.
+                self._placed.pop(entry.run_id, None)
             case AttemptStartFailed(attempt=number) if "is over" in event.error:
                 attempt = attempt_id(entry.run_id, number)
                 known = {self._granted[entry.run_id], self._placed.get(entry.run_id)}
