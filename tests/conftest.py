@@ -21,7 +21,7 @@ from tests.tiers import Selection, Tier, Tiers
 if TYPE_CHECKING:
     from tests.engine.world import World
 
-EXAMPLES: Final = {Tier.test: 20, Tier.check: 80, Tier.ci: 80}
+EXAMPLES: Final = {Tier.test: 20, Tier.check: 40, Tier.ci: 40}
 """Of a property test that says nothing else; later 500."""
 
 for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
