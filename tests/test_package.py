@@ -8,8 +8,8 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from collections.abc import Iterator
 from email import message_from_bytes
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -46,20 +46,18 @@ PAGE: Final = "subagents/extensions/web/static"
 BASE_DEPENDENCIES_MAX: Final = 10
 
 
-def imported() -> Iterator[str]:
+@cache
+def imported() -> frozenset[str]:
     """Every module of others that ours import, also late."""
+    names: set[str] = set()
     for file in (ROOT / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            names = []
             if isinstance(node, ast.Import):
-                names = [each.name for each in node.names]
+                names |= {each.name for each in node.names}
             elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-                names = [node.module]
-            yield from (
-                name
-                for name in names
-                if name.partition(".")[0] not in {*sys.stdlib_module_names, "subagents"}
-            )
+                names.add(node.module)
+    ours = {*sys.stdlib_module_names, "subagents"}
+    return frozenset(each for each in names if each.partition(".")[0] not in ours)
 
 
 def is_promised(module: str) -> bool:
@@ -91,7 +89,7 @@ def wheel_of(built: Path) -> zipfile.ZipFile:
 @pytest.mark.requirement("package:bounds")
 def test_a_package_whose_undocumented_modules_we_use_has_an_upper_bound() -> None:
     bounds = {re.split(r"[<>=;\[]", each)[0]: each for each in PROJECT["dependencies"]}
-    for module in sorted(set(imported())):
+    for module in sorted(imported()):
         owner = UNDOCUMENTED.get(module)
         assert owner is not None or is_promised(module), f"{module}: which of the two is it?"
         assert owner is None or "<" in bounds[owner], f"{module}: give {owner} an upper bound"
@@ -119,7 +117,7 @@ def test_every_package_that_is_imported_is_declared_by_name() -> None:
     names = {re.split(r"[<>=;\[]", each)[0].lower() for each in declared}
     owners = importlib.metadata.packages_distributions()
 
-    for module in sorted(set(imported())):
+    for module in sorted(imported()):
         top = module.partition(".")[0]
         distributions = {each.lower().replace("_", "-") for each in owners.get(top, [top])}
         of_names = {"opentelemetry-api": "opentelemetry-sdk"}
@@ -129,7 +127,7 @@ def test_every_package_that_is_imported_is_declared_by_name() -> None:
 
 @pytest.mark.requirement("package:bounds")
 def test_what_is_named_as_undocumented_is_used() -> None:
-    assert UNDOCUMENTED.keys() <= set(imported())
+    assert UNDOCUMENTED.keys() <= imported()
 
 
 @pytest.mark.requirement("package:extras")
