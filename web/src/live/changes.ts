@@ -55,5 +55,8 @@ export function pauseAfter(tookMs: number, isHidden: boolean): number {
 export function dueIn(changes: Changes, now: number, flushedAt: number, pauseMs: number): number | null {
   if (!changes.all && changes.runs.size === 0) return null;
   // Whoever missed something is behind: that cannot wait.
-  return Math.max(0, flushedAt + (changes.all ? FLUSH_MS : pauseMs) - now);
+  if (changes.all) return Math.max(0, flushedAt + FLUSH_MS - now);
+  // All pages look at the same second, so that one answer does for all.
+  const due = Math.round((flushedAt + pauseMs) / FLUSH_MS) * FLUSH_MS;
+  return Math.max(0, due - now);
 }

@@ -21,6 +21,7 @@ from subagents.config.paths import Paths
 from subagents.config.settings import EVERYWHERE, DaemonSettings
 from subagents.errors import ConfigError, Unavailable
 from subagents.extensions.web.logins import logins_of
+from subagents.extensions.web.shared_answers import SharedAnswers
 from subagents.extensions.web.tcp import TcpGuard, operator_token
 from subagents.extensions.web.tcp_certificate import TcpCertificate, certificate_of
 from subagents.extensions.web.tcp_protocol import BoundedProtocol
@@ -103,7 +104,12 @@ class TcpListener:
             )
             certified = () if self._certificate is None else self._certificate.names
             guarded = TcpGuard(
-                packed, self._services, self._settings, token, page, certified=certified
+                SharedAnswers(packed),
+                self._services,
+                self._settings,
+                token,
+                page,
+                certified=certified,
             )
             config = server_config(guarded, BoundedProtocol, self._services.info, self.context)
             await serving.serve(self._listener, config)
