@@ -9,11 +9,12 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
 from tests.e2e.live_home import BOUND_S, MARK, LiveHome
+
+if TYPE_CHECKING:
+    from mcp.client.client import Client
 
 MODERN = "2026-07-28"
 TASKS = "io.modelcontextprotocol/tasks"
@@ -148,16 +149,19 @@ def bridge(
 
 
 @contextlib.asynccontextmanager
-async def connected(home: LiveHome, mode: str, session: str = "desk") -> AsyncIterator[Client]:
+async def connected(home: LiveHome, mode: str, session: str = "desk") -> "AsyncIterator[Client]":
     """The ``mcp`` package's client, over the bridge."""
+    from mcp.client import client  # noqa: PLC0415 - takes seconds
+    from mcp.client.stdio import StdioServerParameters, stdio_client  # noqa: PLC0415
+
     parameters = StdioServerParameters(
         command=PROGRAM,
         args=["mcp", "--session", session],
         env=environment(home),
         cwd=str(home.work),
     )
-    async with Client(stdio_client(parameters), mode=mode) as client:
-        yield client
+    async with client.Client(stdio_client(parameters), mode=mode) as found:
+        yield found
 
 
 def completed(result: Document) -> list[Document]:

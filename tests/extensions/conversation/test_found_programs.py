@@ -4,7 +4,6 @@ import typing
 from pathlib import Path
 
 import pytest
-from pydantic_ai import models
 from tests.config.starter_places import machine
 
 from subagents.extensions.conversation.found_programs import LLM_PROVIDERS, detect
@@ -57,6 +56,8 @@ def test_what_npm_leaves_in_place_of_a_program_is_not_found(
 
 @pytest.mark.requirement("init:starter")
 def test_a_model_to_begin_with_is_one_that_the_library_knows() -> None:
+    from pydantic_ai import models  # noqa: PLC0415 - takes a second
+
     known = typing.get_args(models.KnownModelName.__value__)
 
     assert {model for _, model in LLM_PROVIDERS} <= set(known)
