@@ -38,11 +38,12 @@ def tune() -> None:
 def calm_collector() -> None:
     """Leave what the imports made out of every collection, and collect less often.
 
-    A full collection in the middle of a burst is a pause for every caller; run values hold no
-    cycles and are not tracked at all (``domain.run.values``).
+    Nothing was collected until here (``cli.serving``). A full collection in the middle of a burst
+    is a pause for every caller; run values hold no cycles and are not tracked at all
+    (``domain.run.values``).
     """
-    gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(COLLECT_AFTER, 20, 50)
 
 

@@ -1,5 +1,6 @@
 """``serve``: the daemon in this process."""
 
+import gc
 import os
 from pathlib import Path
 from typing import Final
@@ -60,6 +61,8 @@ def serve(
         take_environment()
         # What started it (its limits, its umask) decides nothing for those who use it later.
         process_settings.become_default()
+    # Imports make little garbage, and looking for it takes a sixth of them; on again in ``tune``.
+    gc.disable()
     from subagents.api.server.daemon_log import redact_tracebacks  # noqa: PLC0415  the web framework
     from subagents.wiring import daemon_settings  # noqa: PLC0415
     from subagents.wiring import serve as serve_here  # noqa: PLC0415

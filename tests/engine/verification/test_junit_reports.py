@@ -10,9 +10,9 @@ import pytest
 from tests.engine.verification.checking import verify
 
 from subagents.domain.run.spec import Artifact, Contract
+from subagents.engine.verification.artifacts import JUNIT_BYTES_MAX
 from subagents.engine.verification.junit_reports import (
     DEPTH_MAX,
-    JUNIT_BYTES_MAX,
     TOKEN_BYTES_MAX,
     JUnitReport,
     read_junit,

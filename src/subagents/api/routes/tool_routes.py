@@ -12,7 +12,7 @@ acknowledges them (``POST /v1/inbox/ack``); a client that says
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from starlette.requests import Request
@@ -31,9 +31,6 @@ from subagents.api.calls.call import (
 from subagents.api.calls.hand_over import is_taken
 from subagents.api.calls.operation import Anything, Operation, routes
 from subagents.api.calls.services import Services, services_of
-from subagents.api.tools.tool import Call, Tool
-from subagents.api.tools.tool_registry import call_tool, visible
-from subagents.api.tools.tool_schemas import OUTPUTS
 from subagents.api.wire.daemon_answers import ToolAnswer, ToolDescription, ToolList
 from subagents.api.wire.decoding import one_of, parse_object, texts_in
 from subagents.api.wire.wire_struct import made
@@ -42,6 +39,9 @@ from subagents.domain.run.spec import IDEMPOTENCY_KEY_CHARS_MAX
 from subagents.domain.run.values import MessageId
 from subagents.errors import UsageError
 
+if TYPE_CHECKING:
+    from subagents.api.tools.tool import Tool
+
 ACKS: Final = ("explicit", "auto")
 # A call's id becomes an idempotency key, with the place of each run of a batch behind it.
 CALL_ID_CHARS_MAX: Final = IDEMPOTENCY_KEY_CHARS_MAX - 10
@@ -49,12 +49,16 @@ CALL_ID_CHARS_MAX: Final = IDEMPOTENCY_KEY_CHARS_MAX - 10
 
 async def list_tools(request: Request) -> Response:
     """GET /v1/tools: the tools that the caller is shown, with their tool_schemas."""
+    from subagents.api.tools.tool_registry import visible  # noqa: PLC0415 - as in use_tool
+
     services, caller = services_of(request), Caller.of(request)
     query_of(request, ())
     return answer(ToolList(tools=[_described(tool) for tool in visible(services, caller)]))
 
 
-def _described(tool: Tool) -> ToolDescription:
+def _described(tool: "Tool") -> ToolDescription:
+    from subagents.api.tools.tool_schemas import OUTPUTS  # noqa: PLC0415 - as in use_tool
+
     return ToolDescription(
         name=tool.name,
         description=tool.description,
@@ -67,6 +71,10 @@ def _described(tool: Tool) -> ToolDescription:
 
 async def use_tool(request: Request) -> Response:
     """POST /v1/tools/{name}: call one; the body is its arguments, nothing is the empty object."""
+    # A tenth of a daemon's start, for agents alone.
+    from subagents.api.tools.tool import Call  # noqa: PLC0415
+    from subagents.api.tools.tool_registry import call_tool  # noqa: PLC0415
+
     services, caller = services_of(request), Caller.of(request)
     query_of(request, ())
     ack = one_of("X-Subagents-Ack", request.headers.get("x-subagents-ack", "explicit"), ACKS)

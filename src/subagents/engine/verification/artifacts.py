@@ -32,7 +32,6 @@ from subagents.engine.verification.contract_files import (
     sha256,
     unchanged,
 )
-from subagents.engine.verification.junit_reports import JUNIT_BYTES_MAX, read_junit
 from subagents.engine.verification.work_root import FileFault, WorkRoot
 from subagents.errors import ContractError
 from subagents.text import counted, listed, one_line
@@ -40,6 +39,8 @@ from subagents.text import counted, listed, one_line
 if TYPE_CHECKING:
     import jsonschema_rs
 
+JUNIT_BYTES_MAX: Final = 256 * 1024 * 1024
+"""Read in pieces, of which none is kept: two to five seconds."""
 JSON_BYTES_MAX: Final = 64 * 1024 * 1024
 """Decoded it takes up to 25 times as much memory."""
 JSON_BYTES_IN_PROCESS_MAX: Final = 1024 * 1024
@@ -224,6 +225,8 @@ def _examine_junit(
     findings: _Findings,
     abandoned: Callable[[], bool],
 ) -> None:
+    from subagents.engine.verification.junit_reports import read_junit  # noqa: PLC0415 - seldom needed
+
     try:
         report = read_junit(read_pieces(file, size, JUNIT_BYTES_MAX, "JUnit XML", abandoned))
     except FileFault as fault:

@@ -19,8 +19,6 @@ from subagents.engine.verification.work_root import FileFault
 from subagents.engine.verification.xml_text import decoded
 from subagents.text import counted, one_line
 
-JUNIT_BYTES_MAX: Final = 256 * 1024 * 1024
-"""Read in pieces, of which none is kept: two to five seconds."""
 TESTS_MAX: Final = 1_000_000
 """Tests that are told apart."""
 DEPTH_MAX: Final = 200

@@ -14,10 +14,10 @@ extension = Extension(
     ),
     checks="subagents.extensions.cluster.cli.cluster_checks:checks",
     routes=("subagents.extensions.cluster.api.cluster_routes",),
-    middleware="subagents.extensions.cluster.api.forwarding:middleware",
-    listeners="subagents.extensions.cluster.api.node_listener:listeners",
+    middleware="subagents.extensions.cluster.hooks:middleware",
+    listeners="subagents.extensions.cluster.hooks:listeners",
     storage="subagents.extensions.cluster.postgres.home_store:storage",
-    node="subagents.extensions.cluster.node_parts:node",
+    node="subagents.extensions.cluster.hooks:node",
     commands={
         "Keep it running": (
             Command(

@@ -48,11 +48,9 @@ VARIABLE: Final = "SUBAGENTS_CLUSTER__SECRET"
 OTHERS: Final = 0o077
 
 
-def member_of(settings: Settings) -> Member | None:
-    """What this daemon says of itself to its cluster; None = it is in none."""
+def member_of(settings: Settings) -> Member:
+    """What this daemon says of itself to its cluster."""
     cluster = settings.table(ClusterSettings)
-    if cluster.listen is None:
-        return None
     return Member(
         name=node_name(settings),
         url=cluster.url_at(os.uname().nodename),
@@ -137,8 +135,8 @@ def cluster_of(settings: Settings, trust: "NodeTrust") -> ClusterMember:
     )
 
 
-def node(host: NodeHost) -> NodeParts | None:
-    """See ``Extension.node``: places on other nodes, and what this one takes from them.
+def node(host: NodeHost) -> NodeParts:
+    """What a daemon in a cluster has: places on other nodes, and what this one takes from them.
 
     Raises:
         ConfigError: What is needed is not installed, or a cluster has no database that others
@@ -146,8 +144,6 @@ def node(host: NodeHost) -> NodeParts | None:
     """
     paths, settings = host.paths, host.settings
     member, url = member_of(settings), settings.daemon.store
-    if member is None:
-        return None
     if url is None:
         raise ConfigError(
             "cluster.listen is set, but daemon.store is not: a cluster needs one PostgreSQL for all"

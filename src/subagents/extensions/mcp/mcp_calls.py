@@ -11,8 +11,8 @@ from subagents.api.tools.tool import Answer, Call
 from subagents.api.tools.tool_registry import call_tool
 from subagents.errors import Elsewhere, NotFound, SubagentsError, Unavailable
 from subagents.extensions.mcp.mcp_exchange import Exchange
-from subagents.extensions.mcp.mcp_message import INTERNAL_ERROR, INVALID_PARAMS, Document, RpcError
-from subagents.extensions.mcp.mcp_server import McpRequest
+from subagents.extensions.mcp.mcp_message import INTERNAL_ERROR, INVALID_PARAMS, Document
+from subagents.extensions.mcp.mcp_server import McpRequest, rpc_error
 
 log = logging.getLogger(__name__)
 
@@ -88,8 +88,3 @@ def offered_meta(exchange: Exchange, answer: Answer) -> Document | None:
     if not exchange.client_acknowledges or not answer.offered:
         return None
     return {OFFERED_META: answer.offered}
-
-
-def rpc_error(code: int, error: SubagentsError) -> RpcError:
-    """An error of ours as one of JSON-RPC, with our own document in ``data``."""
-    return RpcError(code, error.message, error.to_wire())

@@ -12,6 +12,7 @@ import asyncio
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -25,13 +26,12 @@ from subagents.api.calls.auth import MCP_PATH, Caller, note_if_refused
 from subagents.api.calls.call import SPAWN_BODY_BYTES_MAX, body_of, disconnected, status_of
 from subagents.api.calls.services import Services
 from subagents.errors import Elsewhere, SubagentsError, Unavailable
+from subagents.extension import OWN, found
 from subagents.extensions.mcp import mcp_message
-from subagents.extensions.mcp.mcp_calls import rpc_error
 from subagents.extensions.mcp.mcp_exchange import Exchange
 from subagents.extensions.mcp.mcp_message import INTERNAL_ERROR, Message, Refused
-from subagents.extensions.mcp.mcp_methods import create_server
 from subagents.extensions.mcp.mcp_reply import PING_S, Reply, answer
-from subagents.extensions.mcp.mcp_server import McpRequest, error_message
+from subagents.extensions.mcp.mcp_server import McpRequest, McpServer, error_message, rpc_error
 
 BODY_BYTES_MAX: Final = SPAWN_BODY_BYTES_MAX
 SERVER_ERROR: Final = -32000
@@ -51,10 +51,18 @@ class McpEndpoint:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._server = create_server(services)
         self._under_way: set[asyncio.Task[Any]] = set()
         """What ends when the daemon stops."""
         self._stopping: asyncio.Task[None] | None = None
+        if any(each.mcp and each.name not in OWN for each in found().used):
+            self._server  # noqa: B018 - what is broken in another's is said at the start
+
+    @cached_property
+    def _server(self) -> McpServer:
+        # Only agents need the tools, which are a tenth of a daemon's start.
+        from subagents.extensions.mcp.mcp_methods import create_server  # noqa: PLC0415
+
+        return create_server(self._services)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from subagents.errors import Elsewhere
+from subagents.errors import Elsewhere, SubagentsError
 from subagents.extensions.mcp.mcp_exchange import Exchange
 from subagents.extensions.mcp.mcp_message import (
     INTERNAL_ERROR,
@@ -119,3 +119,8 @@ class McpServer:
 def error_message(id_: str | int | None, error: RpcError) -> bytes:
     """An answer that says what went wrong."""
     return JSON.encode({"jsonrpc": "2.0", "id": id_, "error": error.to_wire()})
+
+
+def rpc_error(code: int, error: SubagentsError) -> RpcError:
+    """An error of ours as one of JSON-RPC, with our own document in ``data``."""
+    return RpcError(code, error.message, error.to_wire())

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from subagents.errors import NotFound
-from subagents.extensions.mcp.mcp_calls import ToolParams, rpc_error
+from subagents.extensions.mcp.mcp_calls import ToolParams
 from subagents.extensions.mcp.mcp_message import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
@@ -21,7 +21,7 @@ from subagents.extensions.mcp.mcp_message import (
     Message,
     RpcError,
 )
-from subagents.extensions.mcp.mcp_server import Era, Handler, McpRequest, Method
+from subagents.extensions.mcp.mcp_server import Era, Handler, McpRequest, Method, rpc_error
 from subagents.text import iso
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"

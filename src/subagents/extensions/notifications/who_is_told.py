@@ -1,22 +1,23 @@
 """What the configuration says of people and programs that are told: channels, a room, couriers."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from subagents.config.settings import Settings
 from subagents.errors import ConfigError
-from subagents.extensions.notifications.chat_threads import ChatThreads, OwnApi
 from subagents.extensions.notifications.command_courier import CommandCourier
-from subagents.extensions.notifications.matrix_room import MatrixRoom
-from subagents.extensions.notifications.notification_channels import channel
 from subagents.extensions.notifications.notification_settings import (
     NotificationChannel,
     ThreadSettings,
 )
-from subagents.extensions.notifications.notifier import Channel, Notifier
 from subagents.extensions.notifications.webhook_courier import WebhookCourier
 from subagents.followers.follower_host import FollowerHost
 from subagents.ports import Courier, Exporter
 from subagents.runtimes.process.secret_values import ask
+
+if TYPE_CHECKING:  # what few have configured is imported where it is
+    from subagents.extensions.notifications.matrix_room import MatrixRoom
+    from subagents.extensions.notifications.notifier import Channel
 
 
 def followers(host: FollowerHost) -> list[Exporter]:
@@ -26,7 +27,10 @@ def followers(host: FollowerHost) -> list[Exporter]:
         ConfigError: Some of what the room needs is not configured.
     """
     settings, found = host.settings, list[Exporter]()
-    for name, each in settings.named(NotificationChannel).items():
+    channels, room = settings.named(NotificationChannel), room_of(settings, host.environ)
+    if channels:
+        from subagents.extensions.notifications.notifier import Notifier  # noqa: PLC0415
+    for name, each in channels.items():
         notifier = Notifier(
             name=name,
             channel=channel_of(each, settings, host.environ),
@@ -35,8 +39,9 @@ def followers(host: FollowerHost) -> list[Exporter]:
             file=host.paths.state_dir / f"notification-cursor-{name}.json",
         )
         found.append(notifier)
-    room = room_of(settings, host.environ)
     if room is not None:
+        from subagents.extensions.notifications.chat_threads import ChatThreads, OwnApi  # noqa: PLC0415
+
         threads = ChatThreads(
             room=room,
             users=settings.table(ThreadSettings).users,
@@ -58,14 +63,16 @@ def couriers(host: FollowerHost) -> list[Courier]:
 
 def channel_of(
     configured: NotificationChannel, settings: Settings, environ: Mapping[str, str]
-) -> Channel:
+) -> "Channel":
     """Where a configured channel leads; nothing is sent."""
+    from subagents.extensions.notifications.notification_channels import channel  # noqa: PLC0415
+
     return channel(
         configured.url, environ, lambda name: ask(name, settings.secrets.get(name), environ)
     )
 
 
-def room_of(settings: Settings, environ: Mapping[str, str]) -> MatrixRoom | None:
+def room_of(settings: Settings, environ: Mapping[str, str]) -> "MatrixRoom | None":
     """The configured room; nothing is sent. None = there is none.
 
     Raises:
@@ -81,6 +88,8 @@ def room_of(settings: Settings, environ: Mapping[str, str]) -> MatrixRoom | None
             hint="add them, or remove [threads]; to try it: subagents notifications test --threads",
             details={"keys": missing},
         )
+    from subagents.extensions.notifications.matrix_room import MatrixRoom  # noqa: PLC0415
+
     return MatrixRoom(
         given.homeserver,
         given.room,

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from starlette.routing import BaseRoute
 
 from subagents.api.calls.services import Services
-from subagents.extensions.cluster.api.peers import Peers
-from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
 
-if TYPE_CHECKING:  # of an extra
+if TYPE_CHECKING:  # of an extra, and what a daemon that is alone does not need
+    from subagents.extensions.cluster.api.peers import Peers
+    from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
     from subagents.extensions.cluster.trust.node_trust import NodeTrust
 
 NAME: Final = "cluster"
@@ -27,7 +27,7 @@ class ClusterMember:
     url: str
     """Where other nodes reach that door: ``https://HOST:PORT``."""
     trust: "NodeTrust"
-    peers: Peers
+    peers: "Peers"
     """The way to the other nodes; closed by whoever starts ``trust``."""
     routes: Sequence[BaseRoute] = ()
     """What other nodes ask besides calls of their clients; all below ``/node/v1/``."""
@@ -39,8 +39,6 @@ def member_in(services: Services) -> ClusterMember | None:
     return found if isinstance(found, ClusterMember) else None
 
 
-def partitions_in(services: Services) -> SharedPartitions:
+def partitions_in(services: Services) -> "SharedPartitions":
     """What is this node's; it is one of a cluster."""
-    found = services.engine.partitions
-    assert isinstance(found, SharedPartitions)  # noqa: S101  as ``node_parts`` gave it
-    return found
+    return cast("SharedPartitions", services.engine.partitions)  # as ``node_parts`` gave it

@@ -30,7 +30,6 @@ from subagents.extensions.cluster.api import repeating
 from subagents.extensions.cluster.api.cluster_member import (
     NAME,
     ClusterMember,
-    member_in,
     partitions_in,
 )
 from subagents.extensions.cluster.api.kept_request import KeptRequest
@@ -412,12 +411,9 @@ def relayed_calls(services: Services) -> RelayedCalls:
     return found
 
 
-def middleware(services: Services, refuse: Refuse) -> list[Middleware]:
-    """See ``Extension.middleware``."""
-    member = member_in(services)
-    if member is None:
-        return []
-    around = Middleware(
+def middleware(services: Services, member: ClusterMember, refuse: Refuse) -> Middleware:
+    """What stands around every call of a node."""
+    return Middleware(
         Forwarding,
         owners=partitions_in(services),
         member=member,
@@ -425,4 +421,3 @@ def middleware(services: Services, refuse: Refuse) -> list[Middleware]:
         identify=services.engine.identify,
         refuse=refuse,
     )
-    return [around]

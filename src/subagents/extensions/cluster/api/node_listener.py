@@ -11,15 +11,9 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from subagents.api.calls.services import Services
-from subagents.api.server.listeners import Listener, Serving
-from subagents.config.paths import Paths
-from subagents.config.settings import DaemonSettings
+from subagents.api.server.listeners import Serving
 from subagents.errors import ConfigError, Fenced, StoreUnavailable
-from subagents.extensions.cluster.api.cluster_member import (
-    ClusterMember,
-    member_in,
-    partitions_in,
-)
+from subagents.extensions.cluster.api.cluster_member import ClusterMember, partitions_in
 from subagents.extensions.cluster.api.forwarding import relayed_calls
 from subagents.extensions.cluster.api.node_admission import NodeAdmission, NodeProtocol
 from subagents.extensions.cluster.api.node_endpoint import NodeEndpoint
@@ -139,9 +133,3 @@ class NodeListener:
         await serving.serve(self._listener, node_config(endpoint, member.trust))
         log.info("other nodes reach us at %s", member.url)
         yield
-
-
-def listeners(services: Services, _paths: Paths, _settings: DaemonSettings) -> list[Listener]:
-    """See ``Extension.listeners``."""
-    member = member_in(services)
-    return [] if member is None else [NodeListener(services, member)]
