@@ -15,7 +15,7 @@ import msgspec
 from scripts.marked_pages import cell, drawn_anew, update
 
 from subagents.api.calls.call import status_of
-from subagents.api.wire.field_docs import field_docs
+from subagents.api.server.openapi import field_docs
 from subagents.domain.run.events import EVENT_TYPES
 from subagents.errors import SubagentsError
 

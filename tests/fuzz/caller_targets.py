@@ -39,7 +39,7 @@ from subagents.extensions.mcp.bridge.bridge import Bridge
 from subagents.extensions.mcp.bridge.daemon_link import Daemon
 from subagents.extensions.mcp.bridge.handshake import Handshake, parsed, recorded
 from subagents.extensions.mcp.bridge.mcp_front import Front
-from subagents.extensions.supervisor import bounded_lines, supervisor_messages
+from subagents.extensions.supervisor import supervisor_messages
 from subagents.extensions.web.tcp_protocol import BoundedProtocol
 
 WORKER: Final = "agent:main:fuzz"
@@ -296,7 +296,7 @@ async def _supervised(data: bytes) -> None:
     reader = asyncio.StreamReader()
     reader.feed_data(data)
     reader.feed_eof()
-    found = [line async for line in bounded_lines.lines(reader, bytes_max=50_000)]
+    found = [line async for line in supervisor_messages.lines(reader, bytes_max=50_000)]
     whole = data.split(b"\n")
     assert found == [x if len(x) <= 50_000 else None for x in (whole if whole[-1] else whole[:-1])]
     for line in found:

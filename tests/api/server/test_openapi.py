@@ -15,7 +15,8 @@ from tests.api.home_daemon import Home, serving
 from subagents import errors
 from subagents.api.server import app as http
 from subagents.api.server import openapi
-from subagents.api.server.openapi import answer_schemas, document
+from subagents.api.server.openapi import answer_schemas, document, field_docs
+from subagents.api.wire.run_answers import RunRow, RunStatus
 
 Document = dict[str, Any]
 
@@ -193,3 +194,16 @@ def test_the_headers_of_a_call_and_the_token_are_described() -> None:
 
     assert {"Idempotency-Key", "X-Subagents-Session", "X-Subagents-Reader"} <= names
     assert found["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+
+
+@pytest.mark.requirement("openapi:answers")
+def test_a_field_is_described_by_the_text_below_it_under_its_name_on_the_wire() -> None:
+    assert field_docs(RunRow)["agentId"] == "The configured agent."
+
+
+@pytest.mark.requirement("openapi:answers")
+def test_a_subclass_has_the_descriptions_of_its_base_and_may_say_it_anew() -> None:
+    row, status = field_docs(RunRow), field_docs(RunStatus)
+
+    assert status["label"] == row["label"]
+    assert status["budget"] != row["budget"]

@@ -20,8 +20,7 @@ from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import Run
 from subagents.domain.run.values import RunId, announcement_id
 from subagents.extensions.repair.pages import PAGE_BYTES
-from subagents.extensions.repair.rebuild import rebuild_database
-from subagents.extensions.repair.repairs import Repair
+from subagents.extensions.repair.repairs import Repair, rebuild_database
 from subagents.extensions.repair.salvage import salvage
 from subagents.extensions.testing.stored_values import a_run, a_schedule, over, spawned
 from subagents.ports import Batch, OutboxEntry, RunFilter

@@ -20,13 +20,18 @@ from typing import Any, Final, Self, cast
 import uvicorn
 
 from subagents import extension
-from subagents.api.calls.accepting import stop_accepting
 from subagents.api.calls.auth import CONNECTION, Connection, peer_uid
 from subagents.api.calls.services import Services
 from subagents.api.server import service_notices
 from subagents.api.server.app import create_app
 from subagents.api.server.daemon_log import writing_log
-from subagents.api.server.listeners import Listener, Serving, listeners_of, server_config
+from subagents.api.server.listeners import (
+    Listener,
+    Serving,
+    listeners_of,
+    server_config,
+    stop_accepting,
+)
 from subagents.api.server.loop_lag import LoopLag
 from subagents.api.server.unix_sockets import already_running, bound_again, listening
 from subagents.api.server.watched_protocol import WatchedProtocol

@@ -6,8 +6,12 @@ the declarations that handlers read by (``parameters``), words from the handlers
 belong together is in the table ``OPERATIONS`` beside the handlers. Answers may get more fields.
 """
 
+import ast
+import inspect
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
@@ -31,7 +35,6 @@ from subagents.api.routes import (
     tool_routes,
 )
 from subagents.api.wire import requests as wire
-from subagents.api.wire.field_docs import field_docs
 from subagents.api.wire.parameters import Parameter
 from subagents.api.wire.wire_struct import WireStruct
 from subagents.domain.run.parameter import parameters
@@ -39,6 +42,43 @@ from subagents.domain.run.run import Decision, Priority
 from subagents.domain.run.spec import BATCH_RUNS_MAX, IDEMPOTENCY_KEY_CHARS_MAX, RunSpec
 from subagents.errors import SubagentsError
 from subagents.version import __version__
+
+
+def field_docs(kind: type[msgspec.Struct]) -> Mapping[str, str]:
+    """The description of each field by its name on the wire; those of its bases, too."""
+    texts: dict[str, str] = {}
+    for each in reversed(kind.__mro__):
+        if each.__module__.startswith("subagents."):
+            texts |= _in_module(each.__module__).get(each.__name__, {})
+    names = {field.name: field.encode_name for field in msgspec.structs.fields(kind)}
+    return {names[name]: text for name, text in texts.items() if name in names}
+
+
+@cache
+def _in_module(name: str) -> Mapping[str, Mapping[str, str]]:
+    """Of every class of a module: its fields and the texts below them."""
+    try:
+        tree = ast.parse(inspect.getsource(sys.modules[name]))
+    except OSError:
+        return {}
+    return {
+        node.name: dict(_described(node)) for node in tree.body if isinstance(node, ast.ClassDef)
+    }
+
+
+def _described(node: ast.ClassDef) -> list[tuple[str, str]]:
+    found = []
+    for field, text in pairwise(node.body):
+        if (
+            isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(text, ast.Expr)
+            and isinstance(text.value, ast.Constant)
+            and isinstance(text.value.value, str)
+        ):
+            found.append((field.target.id, " ".join(text.value.value.split())))
+    return found
+
 
 Schema = dict[str, Any]
 

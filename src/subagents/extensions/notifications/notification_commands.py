@@ -1,6 +1,7 @@
 """``notifications test``: whether a person would hear of it."""
 
 import os
+import uuid
 from typing import Annotated
 
 from subagents.cli import output
@@ -9,7 +10,10 @@ from subagents.cli.flags import Json, Parameter, refusal
 from subagents.client.client import Client
 from subagents.client.daemon_start import answers
 from subagents.errors import EXIT_FAILED, EXIT_OK, NotFound
-from subagents.extensions.notifications.notification_settings import NotificationChannel
+from subagents.extensions.notifications.notification_settings import (
+    NotificationChannel,
+    ThreadSettings,
+)
 
 
 def send_test(
@@ -34,11 +38,9 @@ def send_test(
         subagents notifications test --threads
     """
     if threads:
-        from subagents.extensions.notifications.room_check import write_test  # noqa: PLC0415
-
         if channel is not None:
             raise refusal("--threads", f"and {channel}: give one of them")
-        return write_test(json=json)
+        return _write_test(json=json)
     from subagents.config.layers import load  # noqa: PLC0415
     from subagents.extensions.notifications.notifier import test_of  # noqa: PLC0415
     from subagents.extensions.notifications.who_is_told import channel_of  # noqa: PLC0415
@@ -87,3 +89,46 @@ def _known_to_the_daemon() -> set[str] | None:
     with Client(paths().socket, session=session()) as client:
         listed = client.get("/v1/diagnostics").get("notifications")
     return {str(each.get("to")) for each in listed} if isinstance(listed, list) else None
+
+
+def _write_test(*, json: bool) -> int:
+    """Write into the room of [threads] in your subagents.toml, and join it where that is needed.
+
+    The daemon reads its replies once it was started again.
+    """
+    from subagents.config.layers import load  # noqa: PLC0415
+    from subagents.extensions.notifications.who_is_told import room_of  # noqa: PLC0415
+    from subagents.followers.journal_export import (  # noqa: PLC0415
+        ReceiverRefused,
+        ReceiverUnavailable,
+    )
+
+    settings = load(None, os.environ, paths=paths()).settings
+    room = room_of(settings, os.environ)
+    if room is None:
+        raise NotFound(
+            "no chat room is configured",
+            hint="add [threads] with homeserver, room, token and users to your subagents.toml",
+        )
+    me = problem = None
+    try:
+        me = room.me
+        if room.is_encrypted():
+            problem = "the room is encrypted, which the bot cannot read; make one without"
+        else:
+            heard = ", ".join(settings.table(ThreadSettings).users)
+            text = f"A test of subagents: it works. Whose replies count: {heard}."
+            content = {"msgtype": "m.notice", "body": text, "m.mentions": {}}
+            room.send("m.room.message", content, transaction=f"test.{uuid.uuid4().hex}")
+    except (ReceiverRefused, ReceiverUnavailable) as error:
+        problem = str(error)
+    finally:
+        room.close()
+    if json:
+        sent = problem is None
+        output.document({"to": room.where, "as": me, "sent": sent, "error": problem})
+    elif problem is None:
+        output.line(f"{room.where}: sent as {me}")
+    else:
+        output.line(f"{room.where}: not sent: {problem}")
+    return EXIT_OK if problem is None else EXIT_FAILED

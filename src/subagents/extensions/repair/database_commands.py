@@ -299,7 +299,7 @@ def repair(
 def _rebuild(home: Paths, aside: Path, *, is_cut: bool, yes: bool, json: bool) -> int:
     import sqlite3  # noqa: PLC0415
 
-    from subagents.extensions.repair.rebuild import rebuild_database  # noqa: PLC0415 - the whole engine
+    from subagents.extensions.repair.repairs import rebuild_database  # noqa: PLC0415 - the whole engine
 
     with tempfile.TemporaryDirectory(prefix="repair-", dir=home.state_dir) as directory:
         new = Path(directory) / home.database.name

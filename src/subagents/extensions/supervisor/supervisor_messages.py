@@ -1,6 +1,7 @@
 """The lines of the supervisor socket: what comes in, and what is answered."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncIterator, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -11,7 +12,6 @@ from subagents.api.wire.wire_struct import Document
 from subagents.domain.run.values import SessionKey
 from subagents.domain.transcript.feed_entry import RUN, FeedDocument
 from subagents.errors import SubagentsError, UsageError
-from subagents.extensions.supervisor.bounded_lines import LINE_BYTES_MAX
 
 REQUEST_ID_CHARS_MAX: Final = 255
 INCOMING: Final = ("register_supervisor", "command")
@@ -127,3 +127,29 @@ def pushed(entry: FeedDocument) -> Document:
     agent, happened = step.pop("agentId"), step.pop("type")
     head = {"type": "event", "event": RUN, "agentId": step["label"], "happened": happened}
     return {**head, **step, "agent": agent}
+
+
+LINE_BYTES_MAX: Final = 1024 * 1024
+CHUNK_BYTES: Final = 64 * 1024
+
+
+async def lines(
+    reader: asyncio.StreamReader, *, bytes_max: int = LINE_BYTES_MAX
+) -> AsyncIterator[bytes | None]:
+    """Every line without its end, None in place of one that was too long; the last needs no end."""
+    kept = bytearray()
+    is_too_long = False
+    while chunk := await reader.read(CHUNK_BYTES):
+        *ended, rest = chunk.split(b"\n")
+        for part in ended:
+            is_too_long = is_too_long or len(kept) + len(part) > bytes_max
+            yield None if is_too_long else bytes(kept + part)
+            kept.clear()
+            is_too_long = False
+        is_too_long = is_too_long or len(kept) + len(rest) > bytes_max
+        if is_too_long:
+            kept.clear()
+        else:
+            kept += rest
+    if kept or is_too_long:
+        yield None if is_too_long else bytes(kept)

@@ -14,7 +14,6 @@ from typing import Final
 
 import msgspec
 
-from subagents.api.calls.accepting import stop_accepting
 from subagents.api.calls.auth import (
     Caller,
     Connection,
@@ -25,7 +24,7 @@ from subagents.api.calls.auth import (
 )
 from subagents.api.calls.refusals import is_refusal
 from subagents.api.calls.services import Services
-from subagents.api.server.listeners import Listener, Serving
+from subagents.api.server.listeners import Listener, Serving, stop_accepting
 from subagents.api.server.unix_sockets import bound_again, listening
 from subagents.api.wire.wire_struct import Document
 from subagents.config.paths import Paths
@@ -39,9 +38,8 @@ from subagents.errors import (
     Unavailable,
 )
 from subagents.extensions.supervisor import supervisor_actions, supervisor_messages
-from subagents.extensions.supervisor.bounded_lines import lines
 from subagents.extensions.supervisor.supervisor_actions import SupervisorSession
-from subagents.extensions.supervisor.supervisor_messages import Command, Register, Unreadable
+from subagents.extensions.supervisor.supervisor_messages import Command, Register, Unreadable, lines
 from subagents.extensions.supervisor.supervisor_stream import Stream
 
 log = logging.getLogger(__name__)

@@ -18,8 +18,7 @@ from tests.store.transcripts.transcript_lines import MB, RUN, checkpoint, everyt
 from subagents.domain.run.values import RunId
 from subagents.domain.transcript.transcript_query import LogQuery
 from subagents.errors import StoreUnavailable
-from subagents.extensions.cluster.shared.object_mover import ObjectMover
-from subagents.extensions.cluster.shared.objects import Objects
+from subagents.extensions.cluster.shared.object_mover import ObjectMover, Objects
 from subagents.extensions.cluster.shared.row_transcript import no_objects
 from subagents.extensions.cluster.shared.stored_objects import StoredObjects
 from subagents.extensions.cluster.shared.transcript_rows import TranscriptRows

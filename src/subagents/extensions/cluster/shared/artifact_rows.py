@@ -10,8 +10,7 @@ from typing import BinaryIO, Final
 
 from subagents.domain.run.values import RunId
 from subagents.errors import StoreUnavailable
-from subagents.extensions.cluster.shared.object_mover import RESERVED_S
-from subagents.extensions.cluster.shared.objects import Objects
+from subagents.extensions.cluster.shared.object_mover import RESERVED_S, Objects
 from subagents.extensions.cluster.shared.run_tables import (
     RunTables,
     Transaction,

@@ -2,14 +2,35 @@
 
 import logging
 import os
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, Protocol
 
 import msgspec
 
 from subagents.domain.run.values import RunId
-from subagents.extensions.cluster.shared.objects import Objects
 from subagents.extensions.cluster.shared.row_transcript import RowPart, parts_of
 from subagents.extensions.cluster.shared.run_tables import RunTables, data_of, number_of
+
+
+class Objects(Protocol):
+    """Blocking; all of it also raises ``StoreUnavailable``."""
+
+    def put(self, key: str, data: bytes | Iterator[bytes]) -> None:
+        """Store it as a whole or not at all; what its iterator raises is raised."""
+        ...
+
+    def read(self, key: str, offset: int, length: int) -> bytes:
+        """As many bytes as ``length`` says from there on; ``length`` is 1 or more.
+
+        Raises:
+            FileNotFoundError: It is not there.
+        """
+        ...
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Idempotent."""
+        ...
+
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from subagents.api.calls.accepting import stop_accepting
+from subagents.api.server.listeners import stop_accepting
 
 WAIT_S = 60.0
 
