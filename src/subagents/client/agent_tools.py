@@ -14,7 +14,7 @@ from subagents.api.tools.repeatable import WAIT, WAIT_S
 from subagents.api.wire.requests import Action
 from subagents.client.client import AsyncClient, Document, error_from, persistently_async, segment
 from subagents.client.spawn_keywords import SpawnParameters
-from subagents.errors import UsageError
+from subagents.client.spawn_request import camel_keys
 from subagents.text import camel
 
 
@@ -189,22 +189,3 @@ class Tools:
             # Not acknowledged by the daemon with its answer, nor here before the caller has it.
             self._client.hand_over(cast("list[str]", offered))
         return structured
-
-
-def camel_keys(value: object) -> object:
-    """Parameter names of nested tables too; a JSON Schema's own keys stay as they are.
-
-    Raises:
-        UsageError: A name is given in both spellings.
-    """
-    if isinstance(value, Mapping):
-        found: dict[str, object] = {}
-        for key, inner in value.items():
-            name = camel(str(key))
-            if name in found:
-                raise UsageError(f"{name} is given twice, in both spellings")
-            found[name] = inner if name == "schema" else camel_keys(inner)
-        return found
-    if isinstance(value, list | tuple):
-        return [camel_keys(inner) for inner in value]
-    return value

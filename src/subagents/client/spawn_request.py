@@ -7,7 +7,6 @@ from functools import cache
 from typing import Final, Required, TypeAlias
 
 from subagents.api.wire.requests import FLAGS
-from subagents.client.agent_tools import camel_keys
 from subagents.client.spawn_keywords import SpawnParameters
 from subagents.domain.run.parameter import Parameter, parameters
 from subagents.domain.run.spec import RunSpec
@@ -199,3 +198,22 @@ def _parameters() -> frozenset[str]:
             yield from below(each.inner)
 
     return frozenset(below(parameters(RunSpec)))
+
+
+def camel_keys(value: object) -> object:
+    """Parameter names of nested tables too; a JSON Schema's own keys stay as they are.
+
+    Raises:
+        UsageError: A name is given in both spellings.
+    """
+    if isinstance(value, Mapping):
+        found: dict[str, object] = {}
+        for key, inner in value.items():
+            name = camel(str(key))
+            if name in found:
+                raise UsageError(f"{name} is given twice, in both spellings")
+            found[name] = inner if name == "schema" else camel_keys(inner)
+        return found
+    if isinstance(value, list | tuple):
+        return [camel_keys(inner) for inner in value]
+    return value

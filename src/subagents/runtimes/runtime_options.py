@@ -1,6 +1,5 @@
 """Reads an agent's runtime section; every runtime says the same of the same mistake."""
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Final, Literal, TypeVar
 
@@ -67,6 +66,8 @@ def parsed(
     known = (*(key for key in form.__struct_fields__ if key not in shared), *shared)
     for key in options:
         if key not in known:
+            import difflib  # noqa: PLC0415 - only a wrong name needs it
+
             near = difflib.get_close_matches(str(key), known, n=1)
             meant = f"; did you mean `{near[0]}`?" if near else f"; known are {', '.join(known)}"
             raise ConfigError(f'runtime "{runtime}" knows no option `{key}`{meant}{unknown}')

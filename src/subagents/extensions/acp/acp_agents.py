@@ -21,7 +21,6 @@ Besides them each field of ``AgentFacts`` that describes behaviour may be given,
 is in no row or does better by now.
 """
 
-import difflib
 import re
 from collections.abc import Mapping
 from enum import StrEnum
@@ -348,6 +347,8 @@ def facts_of(options: AcpOptions) -> AgentFacts:
 def _check_agent(options: AcpOptions) -> None:
     known = ", ".join(AGENTS)
     if options.agent is not None and options.agent not in AGENTS:
+        import difflib  # noqa: PLC0415 - only a wrong name needs it
+
         near = difflib.get_close_matches(options.agent, AGENTS, n=1)
         meant = f"did you mean {near[0]!r}?" if near else f"known are {known};"
         raise ConfigError(

@@ -61,8 +61,6 @@ _OFF: Final[Mapping[str, Mapping[str, object]]] = {
     "tool_suggest": {"features": {"tool_suggest": False}},
 }
 """Tools of no kind that can be switched off by name."""
-_GONE: Final = frozenset({"request_user_input", "create_goal", "get_goal", "update_goal"})
-"""No worker ever has these: see ``_DEFAULTS``."""
 _ALWAYS: Final = frozenset(
     {
         *("tool_search", "list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource"),

@@ -81,7 +81,6 @@ _QUIET_ITEMS: Final = frozenset({"userMessage", "hookPrompt", "functionCallOutpu
 _WORD_BOUNDARY: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _TRY: Final = re.compile(r"\b(\d+/\d+)\s*$")
 _FAILED: Final = frozenset({"failed", "declined", "interrupted"})
-_BEGAN: Final = frozenset({"inProgress", "pending"})
 
 
 class TokenCount(Value, frozen=True):

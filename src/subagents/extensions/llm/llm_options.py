@@ -3,7 +3,6 @@
 See docs/runtimes/llm.md.
 """
 
-import difflib
 from collections.abc import Mapping
 from typing import Annotated, Final, get_args
 
@@ -89,6 +88,8 @@ def named_model(model: str | None, options: LlmOptions) -> tuple[Provider, str]:
     for provider in get_args(Provider):
         if model.startswith(f"{provider}:") and len(model) > len(provider) + 1:
             return provider, model.removeprefix(f"{provider}:")
+    import difflib  # noqa: PLC0415 - only a wrong name needs it
+
     near = difflib.get_close_matches(model.partition(":")[0], PROVIDERS, n=1)
     meant = f"; did you mean `{near[0]}:`?" if near else ""
     raise UsageError(

@@ -16,8 +16,7 @@ from msgspec import to_builtins
 from subagents.api.wire.decoding import decode
 from subagents.api.wire.requests import FLAGS, PlanLimit, parse_spec
 from subagents.cli import output
-from subagents.client.agent_tools import camel_keys
-from subagents.client.spawn_request import as_written, parameters_of
+from subagents.client.spawn_request import as_written, camel_keys, parameters_of
 from subagents.config.files import documents
 from subagents.config.files.documents import BadDocument
 from subagents.config.files.text_files import read_text
