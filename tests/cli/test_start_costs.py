@@ -11,7 +11,9 @@ import sys
 from typing import Final, NamedTuple
 
 import pytest
-from tests.cli.cli_home import TIMEOUT_S, Home, gate
+from tests.cli.cli_home import TIMEOUT_S, Home, gate, until
+
+from subagents.config.paths import Paths
 
 COUNTED: Final = """
 import sys
@@ -101,3 +103,44 @@ def test_a_frequent_command_costs_no_more_than_it_did(shared: Home, argv: tuple[
     assert all(spent <= most for spent, most in zip(cost, bound, strict=True)), (
         f"{cost}, at most {bound}: {found['requests']} {found['modules']}"
     )
+
+
+DAEMON: Final = """
+import atexit, gc, json, sys
+
+def count():
+    ours = [each for each in sys.modules if each.partition(".")[0] == "subagents"]
+    print(json.dumps({"collects": gc.isenabled(), "modules": ours}))
+
+atexit.register(count)
+from subagents.cli.main import main
+main(["serve"])
+"""
+DAEMON_MODULES: Final = 500
+LATER: Final = (
+    *("subagents.api.tools.tool_registry", "subagents.extensions.mcp.mcp_methods"),
+    *("subagents.extensions.cluster.node_parts", "subagents.extensions.cluster.api.forwarding"),
+    *(
+        "subagents.extensions.notifications.chat_threads",
+        "subagents.engine.verification.junit_reports",
+    ),
+)
+"""What a daemon imports for its first agent, in a cluster, with a chat room, for a report."""
+
+
+@pytest.mark.requirement("cli:start-up")
+def test_a_daemon_imports_at_its_start_no_more_than_it_did_and_collects_garbage(home: Home) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", DAEMON],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=home.work,
+        env=home.env(),
+    ) as daemon:
+        until(Paths.resolve(home.env()).socket.exists, "it listens")
+        daemon.terminate()
+        found = json.loads(daemon.communicate(timeout=TIMEOUT_S)[0].splitlines()[-1])
+
+    assert found["collects"]
+    assert not set(LATER) & set(found["modules"])
+    assert len(found["modules"]) <= DAEMON_MODULES, len(found["modules"])

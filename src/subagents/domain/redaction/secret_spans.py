@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum, auto
-from functools import cache, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -555,17 +555,25 @@ FORMAT_BYTES: Final = 1 << 20
 class Suspects:
     """Finds where a secret may begin, in UTF-8."""
 
-    # Three automata and not one: this first one runs over all text and must be fast, the sets are
-    # asked about the lines alone in which it saw something (decision 0046).
-    def __init__(self) -> None:
+    # Three automata and not one: the first runs over all text and must be fast, the sets are asked
+    # about the lines alone in which it saw something (decision 0046). Each takes some 10 ms to
+    # compile, which a daemon's start need not wait for.
+    @cached_property
+    def _first(self) -> Any:
         # Asked where a match begins, RE2 reads backwards with all patterns at once, and that is a
         # hundred times slower. So a search says where it ends, and a set which patterns match.
-        first = "|".join(each.seen for each in RULES)
-        self._first = _compiled(rf"(?s:.*?)(?:{first})", SEARCH_BYTES)
-        self.rules = _set_of([each.seen for each in RULES])
+        seen = "|".join(each.seen for each in RULES)
+        return _compiled(rf"(?s:.*?)(?:{seen})", SEARCH_BYTES)
+
+    @cached_property
+    def rules(self) -> Any:
         """Says which of the ``RULES`` are worth a try."""
-        self.formats = _set_of([f"{_BEHIND}(?:{each.pattern})" for each in FORMATS])
+        return _set_of([each.seen for each in RULES])
+
+    @cached_property
+    def formats(self) -> Any:
         """Says which of the ``FORMATS`` there are."""
+        return _set_of([f"{_BEHIND}(?:{each.pattern})" for each in FORMATS])
 
     def next(self, data: bytes, begin: int = 0) -> int | None:
         """The end of the next one's beginning, from ``begin`` on; None = there is no secret."""

@@ -12,11 +12,12 @@ from subagents.api.calls.services import services_of
 from subagents.api.routes.spawn_routes import plan_receipt
 from subagents.api.wire.run_answers import PlanReceipt
 from subagents.engine.runs.spawn_call import PlanAsked, RunAsked
-from subagents.extensions.demo.demo_fleet import DemoDirectory, fleet_here
 
 
 async def demo_here(request: Request) -> Response:
     """POST /v1/demo: four small runs, one of which asks, in a new temporary directory."""
+    from subagents.extensions.demo.demo_fleet import DemoDirectory, fleet_here  # noqa: PLC0415 - seldom
+
     services, caller = services_of(request), Caller.of(request)
     require_operator(caller, "the demo")
     directory = await services.off_loop(DemoDirectory.with_sources)

@@ -13,11 +13,12 @@ from subagents.api.wire.message_answers import ChannelState
 from subagents.api.wire.wire_struct import made
 from subagents.engine.kernel.threads import DaemonThreads
 from subagents.errors import NotFound
-from subagents.extensions.notifications.notifier import Notifier
 
 
 async def send_test(request: Request) -> Response:
     """POST /v1/notifications/{channel}/test: send one now; `problem` = it did not get through."""
+    from subagents.extensions.notifications.notifier import Notifier  # noqa: PLC0415 - seldom
+
     services, name = services_of(request), path_part(request, "channel")
     require_operator(Caller.of(request), "a test of notifications")
     followers = services.followers.get("notifications", ())

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
@@ -19,7 +19,6 @@ from subagents.domain.run.events import Event
 from subagents.domain.run.run import OVER, Phase, Run
 from subagents.domain.run.values import RunId
 from subagents.errors import ConfigError, StoreUnavailable, SubagentsError
-from subagents.extensions.telemetry.spans import Span, spans_of
 from subagents.extensions.telemetry.telemetry_settings import Telemetry
 from subagents.extensions.telemetry.trace_ids import lineage, traceparent
 from subagents.followers.follower_host import FollowerHost
@@ -27,6 +26,9 @@ from subagents.followers.journal_export import JournalExport, ReceiverRefused
 from subagents.installation import extra_command
 from subagents.ports import Audience, Batch, Exporter, FeedEntry, Store, readable
 from subagents.version import __version__
+
+if TYPE_CHECKING:  # of few daemons
+    from subagents.extensions.telemetry.spans import Span
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +56,7 @@ class Sender(Protocol):
         """Where to, for people."""
         ...
 
-    def send(self, spans: Sequence[Span]) -> None:
+    def send(self, spans: "Sequence[Span]") -> None:
         """Return when the receiver has them; what it has under the same id it replaces.
 
         Raises:
@@ -125,7 +127,9 @@ class SpanExport(JournalExport):
         if waiting:
             self._send(waiting)
 
-    def _spans(self, run: Run) -> list[Span]:
+    def _spans(self, run: Run) -> "list[Span]":
+        from subagents.extensions.telemetry.spans import spans_of  # noqa: PLC0415 - as above
+
         try:
             return spans_of(
                 run,
@@ -147,7 +151,7 @@ class SpanExport(JournalExport):
             yield from (entry.event for entry in page)
             seq = page[-1].seq
 
-    def _send(self, spans: Sequence[Span]) -> None:
+    def _send(self, spans: "Sequence[Span]") -> None:
         try:
             self._sender.send(spans)
         except ReceiverRefused as error:
