@@ -24,6 +24,7 @@ from starlette.types import Receive, Scope, Send
 from subagents.errors import NotFound
 from subagents.extensions.mcp import mcp_message
 from subagents.extensions.mcp.mcp_calls import ToolParams
+from subagents.extensions.mcp.mcp_endpoint import Reply, answer
 from subagents.extensions.mcp.mcp_exchange import Exchange
 from subagents.extensions.mcp.mcp_message import (
     INTERNAL_ERROR,
@@ -34,7 +35,6 @@ from subagents.extensions.mcp.mcp_message import (
     Refused,
     RpcError,
 )
-from subagents.extensions.mcp.mcp_reply import Reply, answer
 from subagents.extensions.mcp.mcp_server import Era, McpRequest, McpServer, Method, error_message
 from subagents.extensions.mcp_tasks.task_extension import EXTENSION, Task, TaskStatus, task_methods
 

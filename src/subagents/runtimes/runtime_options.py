@@ -5,6 +5,7 @@ from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
 
+from subagents.config.settings import nearest
 from subagents.errors import ConfigError
 from subagents.runtimes.process.environment import OURS
 
@@ -66,10 +67,8 @@ def parsed(
     known = (*(key for key in form.__struct_fields__ if key not in shared), *shared)
     for key in options:
         if key not in known:
-            import difflib  # noqa: PLC0415 - only a wrong name needs it
-
-            near = difflib.get_close_matches(str(key), known, n=1)
-            meant = f"; did you mean `{near[0]}`?" if near else f"; known are {', '.join(known)}"
+            near = nearest(str(key), known)
+            meant = f"; did you mean `{near}`?" if near else f"; known are {', '.join(known)}"
             raise ConfigError(f'runtime "{runtime}" knows no option `{key}`{meant}{unknown}')
     try:
         found = msgspec.convert(dict(options), form)

@@ -28,6 +28,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from subagents.config.settings import nearest
 from subagents.domain.run.values import Value, replace
 from subagents.errors import ConfigError
 from subagents.extensions.acp.acp_stream import RESUMED
@@ -347,10 +348,8 @@ def facts_of(options: AcpOptions) -> AgentFacts:
 def _check_agent(options: AcpOptions) -> None:
     known = ", ".join(AGENTS)
     if options.agent is not None and options.agent not in AGENTS:
-        import difflib  # noqa: PLC0415 - only a wrong name needs it
-
-        near = difflib.get_close_matches(options.agent, AGENTS, n=1)
-        meant = f"did you mean {near[0]!r}?" if near else f"known are {known};"
+        near = nearest(options.agent, AGENTS)
+        meant = f"did you mean {near!r}?" if near else f"known are {known};"
         raise ConfigError(
             f"`agent`: {options.agent!r} is in no row of the table of ACP agents; {meant} "
             "for any other agent set `command` instead"

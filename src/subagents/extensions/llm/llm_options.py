@@ -8,6 +8,7 @@ from typing import Annotated, Final, get_args
 
 import msgspec
 
+from subagents.config.settings import nearest
 from subagents.domain.rules.tool_kinds import kind_of, kinds_of
 from subagents.errors import UsageError
 from subagents.extensions.llm.llm_assignment import OWN_TOOLS, Provider, Thinking
@@ -88,10 +89,8 @@ def named_model(model: str | None, options: LlmOptions) -> tuple[Provider, str]:
     for provider in get_args(Provider):
         if model.startswith(f"{provider}:") and len(model) > len(provider) + 1:
             return provider, model.removeprefix(f"{provider}:")
-    import difflib  # noqa: PLC0415 - only a wrong name needs it
-
-    near = difflib.get_close_matches(model.partition(":")[0], PROVIDERS, n=1)
-    meant = f"; did you mean `{near[0]}:`?" if near else ""
+    near = nearest(model.partition(":")[0], PROVIDERS)
+    meant = f"; did you mean `{near}:`?" if near else ""
     raise UsageError(
         f'`model` "{model}" names no provider{meant}; write {example}, or set '
         f"runtime_options.provider to one of {', '.join(PROVIDERS)}"

@@ -12,9 +12,12 @@ from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.run import Progress, ProgressLevel
 from subagents.domain.run.values import RunId
 from subagents.errors import Fenced, StoreUnavailable
-from subagents.extensions.cluster.shared.environment_rows import EnvironmentRows
-from subagents.extensions.cluster.shared.progress_rows import ProgressRows
-from subagents.extensions.cluster.shared.result_rows import PIECE_BYTES, ResultRows
+from subagents.extensions.cluster.shared.run_rows import (
+    PIECE_BYTES,
+    EnvironmentRows,
+    ProgressRows,
+    ResultRows,
+)
 from subagents.store.environment_files import STRAY_S
 
 ONE, TWO = RunId("r-0000000001"), RunId("r-0000000002")

@@ -7,11 +7,9 @@ from subagents.config.settings import Settings
 from subagents.errors import ConfigError
 from subagents.extensions.cluster.cluster_settings import ClusterSettings
 from subagents.extensions.cluster.shared.artifact_rows import ArtifactRows
-from subagents.extensions.cluster.shared.environment_rows import EnvironmentRows
 from subagents.extensions.cluster.shared.object_mover import ObjectMover
-from subagents.extensions.cluster.shared.progress_rows import ProgressRows
-from subagents.extensions.cluster.shared.result_rows import ResultRows
 from subagents.extensions.cluster.shared.row_transcript import no_objects
+from subagents.extensions.cluster.shared.run_rows import EnvironmentRows, ProgressRows, ResultRows
 from subagents.extensions.cluster.shared.run_tables import RunTables
 from subagents.extensions.cluster.shared.transcript_rows import TranscriptRows
 from subagents.extensions.cluster.shared_store import SharedStore
