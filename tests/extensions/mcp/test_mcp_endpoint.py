@@ -5,7 +5,7 @@ import http.client
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from starlette.applications import Starlette
@@ -13,6 +13,8 @@ from starlette.types import Message, Scope
 from tests.api.home_daemon import Home, UnixConnection, build
 from tests.extensions.mcp.mcp_clients import Wire
 
+from subagents import extension
+from subagents.api.calls.services import Services
 from subagents.api.server.app import create_app
 from subagents.extensions.mcp import mcp_endpoint
 from subagents.extensions.mcp.mcp_endpoint import BODY_BYTES_MAX
@@ -183,3 +185,15 @@ async def test_a_ping_takes_few_calls_and_no_task_and_a_call_of_a_tool_two(tmp_p
         for each in app.state.endpoints:
             await each.stop()
         await services.engine.stop()
+
+
+@pytest.mark.requirement("extensions:mcp")
+def test_methods_of_anothers_extension_that_cannot_be_imported_are_said_at_the_start(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    acme = extension.Extension(name="acme", mcp="acme_nowhere:methods")
+    monkeypatch.setattr(extension, "found", lambda: extension.Found((acme,), ()))
+
+    mcp_endpoint.endpoints(cast(Services, None))
+
+    assert "the extension acme adds nothing: its mcp broke" in caplog.text

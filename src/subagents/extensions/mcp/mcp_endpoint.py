@@ -21,13 +21,13 @@ from starlette.responses import Response
 from starlette.types import Message as Sent
 from starlette.types import Receive, Scope, Send
 
+from subagents import extension
 from subagents.api.answers.waking import Waker
 from subagents.api.calls import hand_over
 from subagents.api.calls.auth import MCP_PATH, Caller, note_if_refused
 from subagents.api.calls.call import SPAWN_BODY_BYTES_MAX, body_of, disconnected, status_of
 from subagents.api.calls.services import Services
 from subagents.errors import Elsewhere, SubagentsError, Unavailable
-from subagents.extension import OWN, found
 from subagents.extensions.mcp import mcp_message
 from subagents.extensions.mcp.mcp_exchange import Exchange
 from subagents.extensions.mcp.mcp_message import INTERNAL_ERROR, Message, Refused
@@ -54,7 +54,7 @@ class McpEndpoint:
         self._under_way: set[asyncio.Task[Any]] = set()
         """What ends when the daemon stops."""
         self._stopping: asyncio.Task[None] | None = None
-        if any(each.mcp and each.name not in OWN for each in found().used):
+        if any(each.mcp and each.name not in extension.OWN for each in extension.found().used):
             self._server  # noqa: B018 - what is broken in another's is said at the start
 
     @cached_property
