@@ -45,7 +45,10 @@ from subagents.version import __version__
 
 
 def field_docs(kind: type[msgspec.Struct]) -> Mapping[str, str]:
-    """The description of each field by its name on the wire; those of its bases, too."""
+    """The description of each field by its name on the wire; those of its bases, too.
+
+    Read from the literals below them in the module's source; without that there are none.
+    """
     texts: dict[str, str] = {}
     for each in reversed(kind.__mro__):
         if each.__module__.startswith("subagents."):
