@@ -7,14 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from subagents.cli.command_table import (
-    below,
-    command_of,
-    commands,
-    is_group,
-    selectors,
-    target_of,
-)
+from subagents.cli.command_table import below, command_of, commands, is_group, selectors, target_of
 from subagents.cli.flags import OPTIONS, WHOLE, Argument
 from subagents.cli.parser import declared
 from subagents.extension import Command, loaded

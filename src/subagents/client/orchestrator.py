@@ -20,12 +20,7 @@ from urllib.parse import quote
 import msgspec
 
 from subagents import process_settings
-from subagents.api.wire.agent_answers import (
-    SuggestedAgent,
-    Suggestions,
-    TrackRecord,
-    TrackRecords,
-)
+from subagents.api.wire.agent_answers import SuggestedAgent, Suggestions, TrackRecord, TrackRecords
 from subagents.api.wire.event_answers import AlertHistory, EventPage, StreamEvent
 from subagents.api.wire.message_answers import Attention, AttentionItem, Inbox, Message
 from subagents.api.wire.requests import INBOX_LIMIT_MAX
@@ -46,13 +41,7 @@ from subagents.api.wire.schedule_answers import SchedulePage, ScheduleRow, Sched
 from subagents.api.wire.wire_struct import read
 from subagents.api.wire.words import MissedPolicy, OverlapPolicy
 from subagents.client.agent_tools import Tools
-from subagents.client.client import (
-    DEFAULT_SESSION,
-    AsyncClient,
-    Query,
-    persistently_async,
-    segment,
-)
+from subagents.client.client import DEFAULT_SESSION, AsyncClient, Query, persistently_async, segment
 from subagents.client.daemon_start import ensure_daemon, revive
 from subagents.client.run_handle import RunFailed, RunHandle, timeout_of, wait_for
 from subagents.client.spawn_request import PlanRun, SpawnKeywords, as_written, spawn_document

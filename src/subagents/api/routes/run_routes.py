@@ -7,13 +7,7 @@ from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from subagents.api.answers import (
-    causes,
-    event_building,
-    log_pages,
-    log_summary,
-    run_building,
-)
+from subagents.api.answers import causes, event_building, log_pages, log_summary, run_building
 from subagents.api.answers import status as statuses
 from subagents.api.calls.auth import Caller
 from subagents.api.calls.call import (

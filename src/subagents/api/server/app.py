@@ -22,14 +22,7 @@ from subagents.api.calls.auth import note_if_refused
 from subagents.api.calls.call import problem, status_of
 from subagents.api.calls.services import Services
 from subagents.api.server import openapi
-from subagents.errors import (
-    Elsewhere,
-    Forbidden,
-    NotFound,
-    SubagentsError,
-    Unavailable,
-    UsageError,
-)
+from subagents.errors import Elsewhere, Forbidden, NotFound, SubagentsError, Unavailable, UsageError
 
 log = logging.getLogger(__name__)
 

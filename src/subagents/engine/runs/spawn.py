@@ -17,13 +17,7 @@ from subagents.config import agent_cards
 from subagents.config.settings import Settings
 from subagents.domain.lifecycle import open_questions
 from subagents.domain.lifecycle.reduce import reduce
-from subagents.domain.rules import (
-    admission,
-    ceilings,
-    continuation,
-    contract,
-    idempotency,
-)
+from subagents.domain.rules import admission, ceilings, continuation, contract, idempotency
 from subagents.domain.rules.budgets import reservations
 from subagents.domain.rules.places import check_place
 from subagents.domain.rules.tool_kinds import intersection, offers

@@ -44,12 +44,7 @@ class Timers:
         backs_off: Whether a live run's program waits for its model's provider.
     """
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        *,
-        backs_off: Callable[[Run], bool],
-    ) -> None:
+    def __init__(self, kernel: Kernel, *, backs_off: Callable[[Run], bool]) -> None:
         self._ledger, self._clock = kernel.ledger, kernel.clock
         self._backs_off = backs_off
         self._on_step: list[Callable[[int], None]] = []

@@ -17,22 +17,12 @@ from typing import Final, NamedTuple, TypeAlias
 
 from subagents.domain.redaction.redact import MARGIN_BYTES, ending
 from subagents.domain.rules.evidence import most
-from subagents.domain.run.signals import (
-    ProgressSeen,
-    ResultSeen,
-    Signal,
-    UsageSeen,
-)
+from subagents.domain.run.signals import ProgressSeen, ResultSeen, Signal, UsageSeen
 from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import AttemptId, replace
 from subagents.domain.run.worker_output import RESULT_BYTES_MAX, OutputBatch, OutputItem
 from subagents.ports import LongResult
-from subagents.runtimes.output.lines import (
-    MARK,
-    Kind,
-    Lines,
-    Part,
-)
+from subagents.runtimes.output.lines import MARK, Kind, Lines, Part
 from subagents.runtimes.output.terminal_text import clean, cut_line_item, line_items
 from subagents.runtimes.output.worker_events import (
     LINE_BYTES_MAX,

@@ -12,12 +12,7 @@ from typing import Final
 
 import msgspec
 
-from subagents.domain.run.worker_output import (
-    OUTPUT_CHARS_MAX,
-    PlanItem,
-    PlanStatus,
-    ToolUse,
-)
+from subagents.domain.run.worker_output import OUTPUT_CHARS_MAX, PlanItem, PlanStatus, ToolUse
 from subagents.runtimes.output.counts import COUNT_MAX, as_count
 from subagents.runtimes.output.terminal_text import plain
 from subagents.text import cut_middle, one_line

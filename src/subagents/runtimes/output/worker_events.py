@@ -48,12 +48,7 @@ from subagents.domain.run.signals import (
 )
 from subagents.domain.run.usage import Usage
 from subagents.domain.run.values import replace
-from subagents.domain.run.worker_output import (
-    ApiError,
-    ContextUse,
-    LineType,
-    OutputItem,
-)
+from subagents.domain.run.worker_output import ApiError, ContextUse, LineType, OutputItem
 from subagents.runtimes.output.counts import COUNT_MAX, as_count
 from subagents.runtimes.output.output_items import ALIVE, shown, system_item, tool_item
 from subagents.runtimes.output.tool_lines import tool_use

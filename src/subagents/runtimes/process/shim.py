@@ -43,12 +43,7 @@ from subagents.runtimes.output.output_reader import (
 from subagents.runtimes.output.terminal_text import clean
 from subagents.runtimes.process import cgroups
 from subagents.runtimes.process.backpressure import Backpressure
-from subagents.runtimes.process.discard import (
-    Discarded,
-    discard_all,
-    discard_before,
-    discarded,
-)
+from subagents.runtimes.process.discard import Discarded, discard_all, discard_before, discarded
 from subagents.runtimes.process.git_places import PlaceHolders
 from subagents.runtimes.process.launcher import LAUNCHER
 from subagents.runtimes.process.origins import Origins
