@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from subagents.config.paths import Paths
 from subagents.config.settings import Agent, Settings, SubagentDefaults
 from subagents.domain.run.run import Run
 from subagents.domain.run.spec import RunSpec
@@ -31,6 +32,7 @@ from subagents.engine.verification.verifier import Verifier
 from subagents.ports import Batch, RunFilter, RunLogs
 from subagents.process_tuning import SWITCH_S, calm_collector
 from subagents.runtimes.scripted import ScriptedRuntime
+from subagents.store.allowed_call_file import AllowedCallFile
 from subagents.store.environment_files import EnvironmentFiles
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
@@ -122,6 +124,7 @@ def engine_on(store: SqliteStore, settings: Settings, records: Path | None = Non
             verifier=verifier,
             settings=settings,
             logs=RunLogs(
+                allowed_calls=AllowedCallFile(Paths.resolve({"SUBAGENTS_HOME": str(FILES)})),
                 environments=EnvironmentFiles(FILES / "environments"),
                 progress=ProgressFiles(FILES / "progress"),
                 results=ResultFiles(FILES / "results"),

@@ -11,6 +11,7 @@ from subagents.config.settings import Settings
 from subagents.engine.engine import Sharing
 from subagents.engine.kernel.threads import DaemonThreads
 from subagents.ports import EngineClock, OffLoop, RunLogs, Runtime, Store, Workplace
+from subagents.store.allowed_call_file import AllowedCallFile
 from subagents.store.environment_files import EnvironmentFiles
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
@@ -82,6 +83,7 @@ def node_of(host: NodeHost) -> NodeParts:
 def file_logs(paths: Paths) -> RunLogs:
     """The logs as files of that home."""
     return RunLogs(
+        allowed_calls=AllowedCallFile(paths),
         environments=EnvironmentFiles(paths.environments_dir),
         progress=ProgressFiles(paths.progress_dir),
         results=ResultFiles(paths.results_dir),

@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 
 from tests.engine.fake_clock import FakeClock
 
+from subagents.config.paths import Paths
 from subagents.config.settings import (
     Agent,
     AgentSubagents,
@@ -29,6 +30,7 @@ from subagents.engine.verification.verifier import Verifier
 from subagents.errors import RuntimeUnavailable, StoreUnavailable
 from subagents.ports import AttemptRef, Batch, Courier, Launch, RunLogs, StartedInfo
 from subagents.runtimes.scripted import ScriptedRuntime
+from subagents.store.allowed_call_file import AllowedCallFile
 from subagents.store.environment_files import EnvironmentFiles
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
@@ -299,6 +301,9 @@ class World:
                 verifier=verifier,
                 settings=self.settings,
                 logs=RunLogs(
+                    allowed_calls=AllowedCallFile(
+                        Paths.resolve({"SUBAGENTS_HOME": str(self.directory)})
+                    ),
                     environments=EnvironmentFiles(self.directory / "environments"),
                     progress=ProgressFiles(self.directory / "progress"),
                     results=ResultFiles(self.directory / "results"),

@@ -44,6 +44,7 @@ from tests.simulation.virtual_loop import (
     context_of,
 )
 
+from subagents.config.paths import Paths
 from subagents.config.settings import Settings
 from subagents.domain.cluster.partitioning import KEPT_LEASES, TRIES
 from subagents.domain.run.events import AttemptPlaced, AttemptStartFailed, SlotGranted, TokenIssued
@@ -64,6 +65,7 @@ from subagents.extensions.cluster.node_deadline import margin_s
 from subagents.extensions.cluster.remote.attempt_host import AttemptHost
 from subagents.extensions.cluster.shared_store import Member, SeenNode
 from subagents.ports import AttemptRef, Batch, JournalEntry, Launch, RunLogs, StartedInfo
+from subagents.store.allowed_call_file import AllowedCallFile
 from subagents.store.environment_files import EnvironmentFiles
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
@@ -441,6 +443,9 @@ class Machine:
                 settings=world.settings,
                 # Whoever goes on with a run reads what was kept before, as from the database.
                 logs=RunLogs(
+                    allowed_calls=AllowedCallFile(
+                        Paths.resolve({"SUBAGENTS_HOME": str(world.directory)})
+                    ),
                     environments=EnvironmentFiles(world.directory / "environments"),
                     progress=ProgressFiles(world.directory / "progress"),
                     results=ResultFiles(world.directory / "results"),

@@ -31,6 +31,7 @@ from tests.simulation.virtual_loop import (
     context_of,
 )
 
+from subagents.config.paths import Paths
 from subagents.config.settings import Settings
 from subagents.couriers.steer_courier import SteerCourier
 from subagents.domain.run.spec import Abilities
@@ -40,6 +41,7 @@ from subagents.engine.kernel.live_runs import Failure
 from subagents.errors import DaemonUnreachable, Fenced, StoreUnavailable, SubagentsError
 from subagents.extensions.track_record.track_record_files import PerformanceFiles
 from subagents.ports import Batch, RunFilter, RunLogs, Store
+from subagents.store.allowed_call_file import AllowedCallFile
 from subagents.store.environment_files import EnvironmentFiles
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
@@ -357,6 +359,9 @@ class Host:
                 verifier=verifier,
                 settings=self.settings,
                 logs=RunLogs(
+                    allowed_calls=AllowedCallFile(
+                        Paths.resolve({"SUBAGENTS_HOME": str(self._state)})
+                    ),
                     environments=EnvironmentFiles(self._state / "environments"),
                     progress=ProgressFiles(self._state / "progress"),
                     results=FaultyResults(self._state / "results", self.disk),

@@ -341,7 +341,7 @@ class Engine:
         quarantine: Quarantine = {}
 
         self.mailbox = Mailbox(kernel)
-        self.questions = Questions(kernel)
+        self.questions = Questions(kernel, adapters.logs.allowed_calls)
         self.reports = Reports(
             kernel,
             adapters.logs.progress,
@@ -376,6 +376,7 @@ class Engine:
         self.supervisor = Supervisor(
             kernel,
             runtime_of=runtime_of,
+            allowed_calls=adapters.logs.allowed_calls,
             recorder=self.recorder,
             reports=self.reports,
             results=self.results,

@@ -5,6 +5,7 @@ from subagents.ports.clock import EngineClock as EngineClock
 from subagents.ports.clock import Ids as Ids
 from subagents.ports.clock import OffLoop as OffLoop
 from subagents.ports.clock import OwnLoop as OwnLoop
+from subagents.ports.logs import AllowedCallLog as AllowedCallLog
 from subagents.ports.logs import ArtifactLog as ArtifactLog
 from subagents.ports.logs import Audience as Audience
 from subagents.ports.logs import EnvironmentLog as EnvironmentLog

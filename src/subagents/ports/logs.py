@@ -156,9 +156,24 @@ class TranscriptLog(_OfRuns, Protocol):
         """
 
 
+class AllowedCallLog(Protocol):
+    """What the user allows agents without being asked (``PermissionAsked.call``).
+
+    All of it blocks, and raises ``ConfigError`` or ``StoreUnavailable``.
+    """
+
+    def read(self) -> Mapping[str, Sequence[str]]:
+        """The calls of each agent, by its id."""
+
+    def change(self, agent_id: str, call: str, *, allow: bool) -> None:
+        """Allow it, or no longer; durable when this returns."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunLogs:
     """Where what runs have besides their rows is kept."""
+
+    allowed_calls: AllowedCallLog
 
     environments: EnvironmentLog
     progress: ProgressLog

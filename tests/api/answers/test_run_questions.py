@@ -5,7 +5,10 @@ from dataclasses import replace
 import pytest
 from tests.api.tools.tool_callers import ToolCaller
 
+from subagents.api.calls.services import wall_ms
 from subagents.domain.run.access import AccessLevel, Ceiling
+from subagents.domain.run.events import SignalReceived
+from subagents.domain.run.signals import PermissionAsked
 
 
 @pytest.mark.requirement("tools:respond")
@@ -95,6 +98,32 @@ async def test_the_name_of_a_decision_is_that_decision(desk: ToolCaller) -> None
     path = f"/v1/requests/{run_id}:q1/respond"
     await desk.home.ok("POST", path, {"response": "Approve"})
     await desk.until_phase(run_id, "running")
+
+
+@pytest.mark.requirement("permissions:for-agent")
+async def test_only_the_user_allows_a_call_for_an_agent_and_takes_it_back(
+    desk: ToolCaller,
+) -> None:
+    boss = await desk.worker("boss")
+    worker, engine = await boss.worker("hang"), desk.home.services.engine
+    seen = PermissionAsked("k", "c1", "Bash", "make", call="Bash: make")
+    engine.ledger.apply_now(worker.run_id, SignalReceived(at_ms=wall_ms(), attempt=1, signal=seen))
+    await engine.ledger.committed()
+    asked, answer = f"{worker.run_id}:q1", {"response": "For this agent"}
+    path = f"/v1/requests/{asked}/respond"
+    agent_id = engine.ledger.live[worker.run_id].resolved.agent_id
+    taken_back = f"/v1/agents/{agent_id}/allowed-calls/Bash%3A%20make"
+
+    refused = await boss.refused("respond_orchestrator_request", requestId=asked, **answer)
+    assert "only the user can allow" in refused.text
+    assert f"subagents answer {asked} 'for this agent'" in refused.text
+    assert engine.adapters.logs.allowed_calls.read() == {}
+    await desk.home.ok("POST", path, answer)
+    assert engine.adapters.logs.allowed_calls.read() == {agent_id: ("Bash: make",)}
+    agent = {"X-Subagents-Caller": "agent"}
+    assert (await desk.home.call("DELETE", taken_back, headers=agent))[0] == 403
+    await desk.home.ok("DELETE", taken_back)
+    assert engine.adapters.logs.allowed_calls.read() == {agent_id: ()}
 
 
 @pytest.mark.requirement("cli:answer")

@@ -98,6 +98,7 @@ def test_the_list_has_each_agents_card_and_limits(tmp_path: Path) -> None:
             "typicalLatency": None,
             "notes": None,
             "allowed": True,
+            "allowedCalls": [],
             "limits": {
                 "model": None,
                 "runTimeoutSeconds": 90,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.builders import NOW_MS, RUN, Life, a_resolved
 
-from subagents.domain.lifecycle.open_questions import PERMISSION_MS, PERMISSIONS_MAX
+from subagents.domain.lifecycle.open_questions import PERMISSION_MS, PERMISSIONS_MAX, allowed_call
 from subagents.domain.rules.deadlines import next_due_ms
 from subagents.domain.run.effects import PermitAttempt, ResolveMessages, SteerAttempt
 from subagents.domain.run.events import ParentNotified, RequestAnswered
@@ -134,8 +134,8 @@ def test_the_end_of_the_attempt_closes_its_notices_and_leaves_them_to_be_read() 
 # -- what a program asks permission for -----------------------------------------------------------
 
 
-def asks(life: Life, call: str, what: str = "rm -r build", tool: str = "Bash") -> Request:
-    life.signal(PermissionAsked(key=f"k:{call}", call_id=call, tool=tool, what=what))
+def asks(life: Life, call_id: str, what: str = "rm -r build", call: str | None = None) -> Request:
+    life.signal(PermissionAsked(f"k:{call_id}", call_id, "Bash", what, call=call))
     return life.run.questions.requests[-1]
 
 
@@ -150,6 +150,8 @@ def decided(life: Life, asked: Request, text: str, decision: Decision = Decision
     [
         ("once", Decision.ANSWER, True, False),
         (" For this run ", Decision.ANSWER, True, True),
+        ("For this agent", Decision.ANSWER, True, False),
+        ("for this agent", Decision.DENY, False, False),
         ("", Decision.APPROVE, True, False),
         ("deny", Decision.ANSWER, False, False),
         ("yes, but carefully", Decision.ANSWER, False, False),
@@ -160,7 +162,7 @@ def test_only_a_clear_yes_lets_a_program_use_a_tool(
     text: str, decision: Decision, *, allow: bool, lasting: bool
 ) -> None:
     life = Life.begin().start()
-    asked = asks(life, "c1")
+    asked = asks(life, "c1", call="Bash: rm -r build")
     assert (asked.question, asked.context) == ("May it use Bash? rm -r build", "rm -r build")
     assert [each.kind for each in life.messages] == [MessageKind.QUESTION]
     assert life.run.phase is Phase.RUNNING
@@ -187,6 +189,24 @@ def test_what_was_allowed_for_the_run_is_not_asked_again_by_its_next_attempt() -
     assert len(life.run.questions.requests) == 1
     asks(life, "c2", what="rm -r /")
     assert len(life.run.questions.requests) == 2
+
+
+@pytest.mark.requirement("permissions:for-agent")
+def test_what_is_allowed_for_the_agent_is_not_asked_and_only_whole_calls_can_be() -> None:
+    life = Life.begin().start()
+    asks_nothing = PermissionAsked("k", "c1", "Bash", "ls", call="Bash: ls", is_allowed=True)
+    life.signal(asks_nothing)
+    assert life.of(PermitAttempt) == [PermitAttempt(1, "c1", allow=True)]
+    assert life.run.questions.requests == ()
+    vague = asks(life, "c2")
+    assert vague.options == ("once", "for this run", "deny")
+    decided(life, vague, "for this agent")
+    assert life.of(PermitAttempt)[-1] == PermitAttempt(1, "c2", allow=False)
+    whole = asks(life, "c3", call="Bash: rm -r build")
+    assert whole.options == ("once", "for this run", "for this agent", "deny")
+    assert allowed_call(whole, "For this agent ", Decision.ANSWER) == "Bash: rm -r build"
+    assert allowed_call(whole, "for this agent", Decision.DENY) is None
+    assert allowed_call(vague, "for this agent", Decision.ANSWER) is None
 
 
 @pytest.mark.requirement("permissions:bounded")

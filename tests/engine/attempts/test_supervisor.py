@@ -9,7 +9,7 @@ from tests.engine.world import WatchedRuntime, World, in_world
 
 from subagents.domain.run.outcome import OK, Reason, Status
 from subagents.domain.run.run import Phase, Run
-from subagents.domain.run.signals import ResultSeen, Signal, Vanished
+from subagents.domain.run.signals import PermissionAsked, ResultSeen, Signal, Vanished
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.attempts.supervisor import log
 from subagents.errors import StoreUnavailable
@@ -102,6 +102,25 @@ def test_a_result_that_could_not_be_taken_at_first_is_read_again(tmp_path: Path)
         assert (failures, run.outcome, run.result) == ([], OK, "slowly done")
 
     in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("permissions:for-agent")
+async def test_calls_asked_for_at_once_are_each_asked_unless_the_agent_may(world: World) -> None:
+    class Asking(WatchedRuntime):
+        async def watch(
+            self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
+        ) -> AsyncIterator[tuple[Signal | OutputBatch, int]]:
+            for at, call in enumerate(("Bash: ls", "Bash: make", "Bash: make all"), start=1):
+                yield PermissionAsked(call, call, "Bash", call, call=call), at
+            await self._clock.sleep(3_600)
+
+    await world.crash()
+    await world.boot(Asking(world.clock))
+    world.engine.adapters.logs.allowed_calls.change("hang", "Bash: make", allow=True)
+    run_id = await world.spawn("hang")
+    await world.clock.advance(3)
+    asked = [each.call for each in (await world.run(run_id)).questions.requests]
+    assert asked == ["Bash: ls", "Bash: make all"]
 
 
 class SilentTurns(WatchedRuntime):

@@ -10,6 +10,7 @@ import pytest
 from tests.extensions.conversation.echo_dialect import EchoDialect
 from tests.runtimes.attempt_harness import BOUND_S, Harness, off_loop
 
+from subagents.config.paths import Paths
 from subagents.config.settings import Agent, Settings, SubagentDefaults
 from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import Phase, Run
@@ -23,6 +24,7 @@ from subagents.engine.verification.verifier import Verifier
 from subagents.extensions.conversation.conversation import ConversationRuntime
 from subagents.ports import RunLogs
 from subagents.runtimes.process.shim import ProcessAttempts
+from subagents.store.allowed_call_file import AllowedCallFile
 from subagents.store.environment_files import EnvironmentFiles
 from subagents.store.progress_files import ProgressFiles
 from subagents.store.result_files import ResultFiles
@@ -89,6 +91,7 @@ async def engine_of(harness: Harness) -> AsyncIterator[Desk]:
             settings=SETTINGS,
             owner="test",
             logs=RunLogs(
+                allowed_calls=AllowedCallFile(Paths.resolve({"SUBAGENTS_HOME": str(state)})),
                 environments=EnvironmentFiles(state / "environments"),
                 progress=ProgressFiles(state / "progress"),
                 results=ResultFiles(state / "results"),

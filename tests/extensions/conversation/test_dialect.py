@@ -10,7 +10,8 @@ from tests.extensions.dialects import dialects
 
 from subagents.config.settings import RUNTIMES
 from subagents.domain.run.signals import ResultSeen
-from subagents.extensions.conversation.dialect import Dialect, Opening
+from subagents.extensions.conversation.dialect import Dialect, Opening, Permissions, asked_for
+from subagents.runtimes.output.tool_lines import COMMAND_CHARS_MAX
 
 DIALECTS: Final = dialects()
 JSON_LINES: Final = (b"{}", b"[]", b"null", b'{"id":1}', b'{"type":"result"}')
@@ -65,3 +66,27 @@ def test_a_line_to_send_is_one_line_and_its_key_names_it_alone(dialect: Dialect[
 @pytest.mark.requirement("config:runtimes")
 def test_the_configuration_knows_every_runtime_of_this_package() -> None:
     assert set(RUNTIMES) == {each.name for each in DIALECTS} | {"command", "scripted"}
+
+
+@pytest.mark.requirement("permissions:for-agent")
+@pytest.mark.parametrize(
+    ("tool", "told", "call"),
+    [
+        ("Bash", {"command": "make\nls", "description": "…", "timeout": 9}, "Bash: make\nls"),
+        ("Write", {"file_path": "/a b", "content": "x"}, "Write: /a b"),
+        ("shell", {"command": ["bash", "-lc", "ls -a"]}, "shell: ls -a"),
+        ("Bash", {"command": "x" * COMMAND_CHARS_MAX}, None),
+        ("Bash", {"command": "make", "dangerouslyDisableSandbox": True}, None),
+        ("mcp__far__exec", {"command": "make", "host": "prod"}, None),
+        ("move", {"path": "/a", "destination": "/b"}, None),
+        ("WebFetch", {"url": "https://example.org", "prompt": "x"}, None),
+        ("terminal", "ls and more", None),
+        ("Bash: ls", {"command": "make"}, None),
+    ],
+)
+def test_a_call_is_known_again_by_all_of_its_command_or_path(
+    tool: str, told: object, call: str | None
+) -> None:
+    answers = Permissions(once="", lasting="", deny="")
+    _, asked = asked_for({}, answers, call_id="c", tool=tool, given=told)
+    assert asked.call == call

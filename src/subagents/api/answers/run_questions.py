@@ -9,6 +9,7 @@ from subagents.api.calls.call import require_own
 from subagents.api.calls.services import Services
 from subagents.api.wire import requests as wire
 from subagents.api.wire.message_answers import WorkerRequest
+from subagents.domain.lifecycle import open_questions
 from subagents.domain.rules import ceilings
 from subagents.domain.rules.continuation import way_on
 from subagents.domain.run.run import Decision, Run
@@ -85,10 +86,20 @@ async def respond(
     if not caller.is_operator and caller.session in run.session_keys:
         raise Forbidden("a worker cannot answer its own question", guardrail="ownership")
     decision = wire.parse_decision(body.decision)
-    if any(each.permits and each.id == request_id for each in run.questions.requests):
+    for each in run.questions.requests:
+        if each.id != request_id or not each.permits:
+            continue
         # A yes lets it do what it may: whoever says so must be allowed that, too.
         may, at = run.resolved.access, run.resolved.project
         ceilings.check_message(may, caller.ceiling, run_id=run.id, cwd=at)
+        is_standing = open_questions.allowed_call(each, body.response, decision) is not None
+        if is_standing and not caller.is_operator:
+            raise Forbidden(
+                "only the user can allow a call for all runs of an agent",
+                guardrail="access",
+                hint='answer "once", "for this run" or "deny"; or tell the user: '
+                f"subagents answer {request_id} '{open_questions.FOR_AGENT}'",
+            )
     approval = run.approval
     if approval is not None and approval.id == request_id:
         if not (caller.is_operator or is_person):

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from subagents.api.answers import agent_advice
 from subagents.api.calls.auth import Caller
-from subagents.api.calls.call import Query, answer, query_of
+from subagents.api.calls.call import Query, answer, path_part, query_of, require_operator
 from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import services_of
 from subagents.api.routes.daemon_routes import WHERE, cwd_in
@@ -54,9 +54,12 @@ async def agents(request: Request) -> Response:
     able = working_agents(settings)
     records: Mapping[str, Stats] = {}
     probes = await services.off_loop(partial(_probes, services.paths, able))
+    calls: Mapping[str, Sequence[str]] = {}
     with contextlib.suppress(Unavailable):
         # Without its records a card says what is configured.
         records = await services.engine.agent_stats()
+    if caller.is_operator:
+        calls = await services.off_loop(services.engine.adapters.logs.allowed_calls.read)
     found = [
         made(
             agent_answers.ConfiguredAgent,
@@ -69,6 +72,7 @@ async def agents(request: Request) -> Response:
                 services.engine.adapters.runtimes.get(agent.runtime or ""), agent.options
             ),
             probe=probes.get(agent_id),
+            allowed_calls=list(calls.get(agent_id, ())),
         )
         for agent_id, agent in able.items()
     ]
@@ -105,6 +109,15 @@ def _limits(agent_id: str, agent: Agent, settings: Settings) -> agent_answers.Ag
         allow_agents=list(agent.subagents.allow_agents),
         max_spawn_depth=settings.defaults.max_spawn_depth,
     )
+
+
+async def revoke(request: Request) -> Response:
+    """DELETE /v1/agents/{agent}/allowed-calls/{call}: ask again; harmless if it was not allowed."""
+    services, agent = services_of(request), path_part(request, "agent")
+    require_operator(Caller.of(request), "what an agent may do unasked")
+    change = services.engine.adapters.logs.allowed_calls.change
+    await services.off_loop(partial(change, agent, path_part(request, "call"), allow=False))
+    return await agents(request)
 
 
 async def suggestions(request: Request) -> Response:
@@ -144,6 +157,9 @@ OPERATIONS: Final = {
     ("GET", "/v1/agents"): Operation(agents, query=WHERE, answers=(agent_answers.AgentList,)),
     ("GET", "/v1/agents/suggest"): Operation(
         suggestions, query=SUGGEST, answers=(agent_answers.Suggestions,)
+    ),
+    ("DELETE", "/v1/agents/{agent}/allowed-calls/{call}"): Operation(
+        revoke, query=WHERE, answers=(agent_answers.AgentList,)
     ),
 }
 ROUTES: Final = routes(OPERATIONS)

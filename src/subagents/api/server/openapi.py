@@ -107,6 +107,8 @@ PATH_WORDS: Final[Mapping[str, str]] = {
     "id": "A worker's question: `<runId>:q<n>`.",
     "thread": "A thread: `threadId` in the receipt of a spawn with `thread: true`.",
     "name": "A tool of `GET /v1/tools`.",
+    "agent": "A configured agent's id.",
+    "call": "One of its `allowedCalls`, word for word.",
 }
 
 

@@ -96,6 +96,8 @@ class ConfiguredAgent(AgentCard, frozen=True, kw_only=True):
     """What its runtime can do; null = it cannot work as configured."""
     probe: AgentProbe | None = None
     """What the last probe of the installed version found."""
+    allowed_calls: list[str] = []
+    """Tools with commands or paths that it uses in all runs without asking; told to you alone."""
 
 
 class AgentList(Listing, frozen=True, kw_only=True):

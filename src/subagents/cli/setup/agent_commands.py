@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, Literal, cast
+from urllib.parse import quote
 
 from subagents.api.wire.agent_answers import (
     AgentAbilities,
@@ -50,6 +51,10 @@ def agents(
     cost_tier: Annotated[
         CostTier | None, Parameter(help="With --suggest: the highest acceptable cost tier.")
     ] = None,
+    revoke: Annotated[
+        str | None,
+        Parameter(help="Be asked again before this call of AGENT.", metavar="CALL"),
+    ] = None,
     json: Json = False,
 ) -> None:
     """List the agents configured here, or show one: its card, limits and record of 30 days.
@@ -63,9 +68,16 @@ def agents(
         subagents agents --suggest 'review the parser' --tag python
     """
     if suggest:
+        refuse_unused("does not go with --suggest", revoke=revoke is not None)
         _suggest(what or "", tag, cost_tier, json=json)
         return
     refuse_unused("needs --suggest", tag=bool(tag), cost_tier=cost_tier is not None)
+    if revoke is not None:
+        if what is None:
+            raise refusal("--revoke", "needs an AGENT")
+        with connect(starts=True) as client:
+            path = f"/v1/agents/{quote(what, safe='')}/allowed-calls/{quote(revoke, safe='')}"
+            client.delete(path)
     if what is None:
         _list(json=json)
     else:
@@ -126,6 +138,8 @@ def _show(agent: str, *, json: bool) -> None:
     for name, value in facts.items():
         if value:
             output.line(f"{name + ':':<14}{value}")
+    for index, call in enumerate(one.allowed_calls):
+        output.line(f"{'' if index else 'unasked:':<14}{call}")
     for index, text in enumerate(_record_lines(known[0]) if known else ["no attempts yet"]):
         output.line(f"{'record:' if index == 0 else '':<14}{text}")
 

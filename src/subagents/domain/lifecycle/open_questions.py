@@ -11,7 +11,7 @@ from subagents.domain.run.values import MessageId, RequestId, RunId, replace
 from subagents.domain.text import announcement
 from subagents.text import one_line
 
-ONCE, LASTING, DENY = "once", "for this run", "deny"
+ONCE, LASTING, FOR_AGENT, DENY = "once", "for this run", "for this agent", "deny"
 """Answers to a program that asks whether it may use a tool."""
 PERMISSION_MS: Final = 24 * 3_600_000
 SHOWN_CHARS_MAX: Final = 200
@@ -72,9 +72,10 @@ def permission_asked(run: Run, seen: PermissionAsked, at_ms: int) -> Transition:
     if any(each.call_id == seen.call_id and each.attempt == len(run.attempts) for each in before):
         return Transition(run)
     same = [each for each in before if (each.question, each.context) == (question, seen.what)]
-    is_known = any(each.answer and each.answer.text == LASTING for each in same)
-    if is_known or sum(each.answer is None for each in before) >= PERMISSIONS_MAX:
-        told = PermitAttempt(len(run.attempts), seen.call_id, allow=is_known, lasting=is_known)
+    is_lasting = any(each.answer and each.answer.text == LASTING for each in same)
+    allow = is_lasting or seen.is_allowed
+    if allow or sum(each.answer is None for each in before) >= PERMISSIONS_MAX:
+        told = PermitAttempt(len(run.attempts), seen.call_id, allow=allow, lasting=is_lasting)
         return Transition(run, effects=(told,))
     number = sum(each.priority is None for each in run.questions.requests) + 1
     request = Request(
@@ -82,12 +83,13 @@ def permission_asked(run: Run, seen: PermissionAsked, at_ms: int) -> Transition:
         attempt=len(run.attempts),
         question=question,
         context=seen.what,
-        options=(ONCE, LASTING, DENY),
+        options=(ONCE, LASTING, *((FOR_AGENT,) if seen.call else ()), DENY),
         asked_at_ms=at_ms,
         deadline_ms=at_ms + PERMISSION_MS,
         default_answer=DENY,
         call_id=seen.call_id,
         permits=True,
+        call=seen.call,
     )
     run = asked(run, request)
     return Transition(run, messages=(announcement.question(run, request),))
@@ -103,17 +105,19 @@ def permits(run: Run, requests: Iterable[Request]) -> tuple[PermitAttempt, ...]:
     for each in run.questions.requests:
         if not each.permits or each.answer is None or each.id not in answered:
             continue
-        text = (each.answer.text or "").strip().lower()
-        is_yes = each.answer.decision is Decision.APPROVE or text in {ONCE, LASTING}
+        text, decision = (each.answer.text or "").strip().lower(), each.answer.decision
+        is_yes = decision is Decision.APPROVE or text in each.options[:-1]
+        allow = is_yes and decision is not Decision.DENY
         told.append(
-            PermitAttempt(
-                each.attempt,
-                each.call_id or "",
-                allow=is_yes and each.answer.decision is not Decision.DENY,
-                lasting=text == LASTING,
-            )
+            PermitAttempt(each.attempt, each.call_id or "", allow=allow, lasting=text == LASTING)
         )
     return tuple(told)
+
+
+def allowed_call(request: Request, text: str, decision: Decision) -> str | None:
+    """What its agent may do in all runs, if it is answered so; None = nothing."""
+    is_meant = text.strip().lower() == FOR_AGENT and decision is not Decision.DENY
+    return request.call if is_meant else None
 
 
 def answer(run: Run, request_id: str, given: Answer) -> Run:

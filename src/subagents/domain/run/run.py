@@ -341,6 +341,8 @@ class Request(Value, frozen=True):
     permits: bool = False
     """The worker's program asks whether it may use a tool: the answer goes to the program, under
     ``call_id``."""
+    call: str | None = None
+    """See ``PermissionAsked.call``."""
     by_spawn: bool = False
     """The spawn itself asks for more than its requester may, or for its gate to be opened: only a
     person answers, and the run waits for a yes."""

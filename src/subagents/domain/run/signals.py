@@ -81,6 +81,10 @@ class PermissionAsked(Value, frozen=True, tag=True):
     tool: str
     what: str
     """What the tool would do: a command, a path."""
+    call: str | None = None
+    """Tool and command or path, if that is all of the call; None = other calls read the same."""
+    is_allowed: bool = False
+    """The user allows it in all runs of the agent."""
 
 
 class RemainsSeen(Value, frozen=True, tag=True):

@@ -329,7 +329,9 @@ SIGNAL_WORDS: Final = dict(
         ),
         _signal_row(
             signals.PermissionAsked,
-            lambda signal, texts: f"asks to use {texts.shown(signal.tool)}",
+            lambda signal, texts: (
+                f"{'may' if signal.is_allowed else 'asks to'} use {texts.shown(signal.tool)}"
+            ),
         ),
         _signal_row(signals.RemainsSeen, _remains_seen),
         _signal_row(

@@ -18,6 +18,7 @@ from subagents.domain.run.events import AttemptTakenOver, LeaseExpired, SignalRe
 from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
 from subagents.domain.run.signals import (
     TERMINAL,
+    PermissionAsked,
     ProgressSeen,
     RemainsSeen,
     ResultSeen,
@@ -27,6 +28,7 @@ from subagents.domain.run.signals import (
 )
 from subagents.domain.run.usage import Amounts, Usage, amounts
 from subagents.domain.run.values import AttemptId, RunId, attempt_id
+from subagents.domain.run.values import replace as replaced
 from subagents.domain.run.worker_output import OutputBatch
 from subagents.engine.attempts.launch import ref_of
 from subagents.engine.attempts.placement import RuntimeOf
@@ -41,7 +43,7 @@ from subagents.engine.messages.reports import Reports
 from subagents.engine.records.recorder import Recorder
 from subagents.engine.records.results import Results
 from subagents.errors import Fenced, RuntimeUnavailable, StoreUnavailable, SubagentsError
-from subagents.ports import Batch, LongResult, Tidied, WorkerSecrets
+from subagents.ports import AllowedCallLog, Batch, LongResult, Tidied, WorkerSecrets
 
 log = logging.getLogger(__name__)
 
@@ -97,6 +99,7 @@ class Supervisor:
         kernel: Kernel,
         *,
         runtime_of: RuntimeOf,
+        allowed_calls: AllowedCallLog,
         recorder: Recorder,
         reports: Reports,
         results: Results,
@@ -108,6 +111,7 @@ class Supervisor:
     ) -> None:
         self._worker_secrets = worker_secrets
         self._ledger, self._clock = kernel.ledger, kernel.clock
+        self._allowed, self._off_loop = allowed_calls, kernel.off_loop
         self._recorder = recorder
         self._results = results
         self._provider_gates = provider_gates
@@ -291,6 +295,8 @@ class Supervisor:
             elif isinstance(seen, LongResult | ResultSeen):
                 # Before it, too: when this fails, the result has to be read again.
                 seen = await self._results.kept(run, seen)  # noqa: PLW2901
+            elif isinstance(seen, PermissionAsked) and seen.call is not None:
+                seen = await self._looked_up(run, seen)  # noqa: PLW2901
             # A signal that comes again has the cursor it had before.
             cursor = max(cursor, watched.cursor)  # noqa: PLW2901
             watched.cursor = cursor
@@ -307,7 +313,19 @@ class Supervisor:
                 return True
             else:
                 self._hold(run, watched, seen)
+                if isinstance(seen, PermissionAsked):
+                    # Of its kind all count, and the program waits.
+                    self._flush(run, watched)
         return False
+
+    async def _looked_up(self, run: Run, asked: PermissionAsked) -> PermissionAsked:
+        agent_id = self._ledger.live.get(run.id, run).resolved.agent_id
+        try:
+            known = (await self._off_loop(self._allowed.read)).get(agent_id, ())
+        except SubagentsError as error:
+            log.warning("the user is asked again: %s", error)
+            return asked
+        return replaced(asked, is_allowed=asked.call in known)
 
     def _end(self, run: Run, watched: _Watched, seen: Signal) -> None:
         self._flush(run, watched)

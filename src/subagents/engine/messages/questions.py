@@ -5,8 +5,10 @@ whoever answers. A worker that waits for the answer may die; it asks again and f
 question.
 """
 
+from functools import partial
 from typing import Final
 
+from subagents.domain.lifecycle import open_questions
 from subagents.domain.redaction.redact_events import redact_value
 from subagents.domain.rules import admission
 from subagents.domain.run.events import ParentNotified, RequestAnswered, RequestAsked
@@ -19,7 +21,7 @@ from subagents.engine.kernel.ledger import Ledger
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.engine.kernel.waiters import Wakeups
 from subagents.errors import Conflict, NotFound, UsageError
-from subagents.ports import Batch
+from subagents.ports import AllowedCallLog, Batch
 from subagents.text import whole_ms
 
 ANSWER_WAIT_S_MAX: Final = 600.0
@@ -30,7 +32,8 @@ DEFAULT_ANSWER_S: Final = 600.0
 class Questions:
     """Takes questions and notices from workers, and answers to them."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, allowed_calls: AllowedCallLog) -> None:
+        self._allowed = allowed_calls
         self._ledger, self._store, self._off_loop, self._clock = kernel
         self._wakeups: Wakeups[RunId] = Wakeups()
         """Calls that wait for an answer, by the run that asks."""
@@ -159,6 +162,7 @@ class Questions:
 
         Raises:
             NotFound: No such question.
+            ConfigError, StoreUnavailable: It cannot be kept; nothing was answered.
         """
         request = await self._request(request_id)
         if request.answer is not None:
@@ -166,6 +170,12 @@ class Questions:
         now = self._clock.now_ms()
         answer = Answer(decision=decision, text=text, by=by, at_ms=now)
         event = RequestAnswered(at_ms=now, request_id=request_id, answer=answer)
+        live = self._ledger.live.get(_run_of(request_id))
+        call = open_questions.allowed_call(request, text, decision)
+        if call is not None and live is not None:
+            # Before: an answer that was acknowledged holds for the next run, whatever is killed.
+            allow = partial(self._allowed.change, live.resolved.agent_id, call, allow=True)
+            await self._off_loop(allow)
         run = await self._ledger.apply(_run_of(request_id), event)
         stored = next(r for r in run.questions.requests if r.id == request_id)
         return stored.answer == answer

@@ -226,7 +226,9 @@ def _may_it(state: CodexState, request: Request) -> CodexStep:
         Permissions(once=once, lasting=lasting, deny=deny),
         call_id=f"reply:{request.id}",
         tool="shell" if is_command else "apply_patch",
-        given={**request.params, "cwd": None} if is_command else text_at(request.params, "reason"),
+        given={"command": request.params["command"]}
+        if is_command
+        else text_at(request.params, "reason"),
     )
     return TurnStep(replace(state, permissions=known), signals=(signal,))
 

@@ -19,7 +19,7 @@ from subagents.domain.run.values import Value
 from subagents.domain.run.worker_output import OutputItem
 from subagents.errors import Forbidden
 from subagents.ports import UsualProvider, WorkerSetup
-from subagents.runtimes.output.tool_lines import tool_use
+from subagents.runtimes.output.tool_lines import COMMAND_CHARS_MAX, tool_use
 
 SERVER: Final = "subagents"
 """Our MCP server's name with every program."""
@@ -128,6 +128,13 @@ class Permissions(Value, frozen=True):
 
 PERMISSIONS_MAX: Final = 50
 """How many questions of a program are remembered; older ones were answered long ago."""
+BESIDE: Final = frozenset(
+    (
+        *("description", "timeout", "run_in_background", "offset", "limit"),
+        *("content", "old_string", "new_string", "replace_all", "oldString", "newString"),
+    )
+)
+"""What a call with the same command, or at the same path, may be given besides."""
 Answers: TypeAlias = dict[str, Permissions]
 """The answers to each question, by the id of the call."""
 
@@ -145,9 +152,15 @@ def asked_for(
         given: What the tool would be given, as JSON or decoded.
     """
     use = tool_use(tool, given=given)
-    what = use.command or use.path or use.input or ""
+    named = use.command or use.path
+    what = named or use.input or ""
+    others = given.keys() - BESIDE if isinstance(given, Mapping) else ()
+    # One thing is compared, and the rest of the call is known to be beside it.
+    is_whole = named is not None and len(named) < COMMAND_CHARS_MAX and len(others) == 1
+    call = f"{use.name}: {named}" if is_whole and ":" not in use.name else None
     kept = dict(list({**known, call_id: answers}.items())[-PERMISSIONS_MAX:])
-    return kept, PermissionAsked(key="", call_id=call_id, tool=use.name, what=what)
+    asked = PermissionAsked(key="", call_id=call_id, tool=use.name, what=what, call=call)
+    return kept, asked
 
 
 class ProgramPlaces(NamedTuple):

@@ -12,6 +12,7 @@ from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.run import Progress, ProgressLevel
 from subagents.domain.run.values import RunId
 from subagents.errors import Fenced, StoreUnavailable
+from subagents.extensions.cluster.shared.allowed_call_rows import AllowedCallRows
 from subagents.extensions.cluster.shared.run_rows import (
     PIECE_BYTES,
     EnvironmentRows,
@@ -53,6 +54,22 @@ def test_what_one_node_was_given_for_runs_another_node_reads_and_the_database_do
     with pytest.raises(FileNotFoundError):
         environments(new_tables).read(ONE)
     assert environments(new_tables).read(TWO) == BROUGHT
+
+
+@pytest.mark.requirement("permissions:for-agent")
+def test_what_is_allowed_at_one_node_is_allowed_at_all_and_nobody_else_can_write_it(
+    new_tables: NewTables, postgres_place: PostgresPlace
+) -> None:
+    one, other = (AllowedCallRows(new_tables(), KEY.encrypt, decrypt) for _ in range(2))
+    for call in ("Bash: make", "Bash: ls", "Bash: make"):
+        one.change("claude", call, allow=True)
+    assert {name: sorted(calls) for name, calls in other.read().items()} == {
+        "claude": ["Bash: ls", "Bash: make"]
+    }
+    other.change("claude", "Bash: make", allow=False)
+    assert one.read() == {"claude": ["Bash: ls"]}
+    postgres_place.execute("UPDATE allowed_call SET sealed = 'made up'")
+    assert one.read() == {}
 
 
 @pytest.mark.requirement("environment:shared")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from subagents.config.settings import Settings
 from subagents.errors import ConfigError
 from subagents.extensions.cluster.cluster_settings import ClusterSettings
+from subagents.extensions.cluster.shared.allowed_call_rows import AllowedCallRows
 from subagents.extensions.cluster.shared.artifact_rows import ArtifactRows
 from subagents.extensions.cluster.shared.object_mover import ObjectMover
 from subagents.extensions.cluster.shared.row_transcript import no_objects
@@ -43,6 +44,7 @@ def row_logs(
     place = settings.table(ClusterSettings).objects
     objects = None if place is None else _objects(place)
     return RunLogs(
+        allowed_calls=AllowedCallRows(tables, encrypt, decrypt),
         environments=EnvironmentRows(tables, encrypt, decrypt),
         progress=ProgressRows(tables),
         results=ResultRows(tables),

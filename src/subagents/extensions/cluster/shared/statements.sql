@@ -28,6 +28,16 @@ SELECT run_id FROM {schema}.run_environment
 WHERE made_at < clock_timestamp() - $1::bigint * interval '1 second' AND run_id > $2::text
 ORDER BY run_id LIMIT 1000;
 
+-- name: put_allowed_call
+INSERT INTO {schema}.allowed_call (key, sealed) VALUES ($1::text, $2::bytea)
+ON CONFLICT (key) DO UPDATE SET sealed = excluded.sealed;
+
+-- name: select_allowed_calls
+SELECT sealed FROM {schema}.allowed_call;
+
+-- name: delete_allowed_call
+DELETE FROM {schema}.allowed_call WHERE key = $1::text;
+
 -- name: put_progress
 INSERT INTO {schema}.run_progress (run_id, number, data) VALUES ($1::text, $2::bigint, $3::bytea)
 ON CONFLICT (run_id, number) DO UPDATE SET data = excluded.data;
