@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 from tests.e2e.claude_place import program
 from tests.e2e.live_home import DEFAULTS, LiveHome, live_home, until
 from tests.e2e.program_setups import CLAUDE
@@ -37,6 +37,16 @@ def place(tmp_path: Path) -> Iterator[tuple[LiveHome, ScriptedModel]]:
             yield home, model
 
 
+def asked(home: LiveHome, run_id: str, times: int = 1) -> bool:
+    requests = home.show(run_id)["requests"]
+    return len(requests) == times and requests[-1]["status"] == "pending"
+
+
+def on_a_phone(chromium: Browser, home: LiveHome, stack: ExitStack) -> Page:
+    browsers = Browsers(chromium, home, stack)
+    return browsers.at_the_page(viewport={"width": WIDTH, "height": 800}, has_touch=True)
+
+
 @pytest.mark.requirement("claude-worker:e2e:permission")
 def test_what_was_asked_before_daemon_and_worker_were_killed_is_allowed_on_a_phone(
     place: tuple[LiveHome, ScriptedModel], chromium: Browser
@@ -48,21 +58,14 @@ def test_what_was_asked_before_daemon_and_worker_were_killed_is_allowed_on_a_pho
         lambda seen: Say(f"made {made.exists()}"),
     ]
     run_id = home.spawn("script:asking", agent="claude", retryCount=1, retryDelay=0)
-
-    def asked(times: int) -> bool:
-        requests = home.show(run_id)["requests"]
-        return len(requests) == times and requests[-1]["status"] == "pending"
-
-    until(lambda: asked(1), what="the question", within_s=RUN_S)
+    until(lambda: asked(home, run_id), what="the question", within_s=RUN_S)
     worker = home.worker_pid(run_id)
     home.kill()
     os.kill(worker, signal.SIGKILL)
     home.start()
-    until(lambda: asked(2), what="its next attempt asks again", within_s=RUN_S)
+    until(lambda: asked(home, run_id, 2), what="its next attempt asks again", within_s=RUN_S)
     with ExitStack() as stack:
-        page = Browsers(chromium, home, stack).at_the_page(
-            viewport={"width": WIDTH, "height": 800}, has_touch=True
-        )
+        page = on_a_phone(chromium, home, stack)
         question = page.get_by_role("heading", name=f"May it use Bash? touch {made}")
         expect(question).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") == WIDTH
@@ -71,3 +74,42 @@ def test_what_was_asked_before_daemon_and_worker_were_killed_is_allowed_on_a_pho
         (done,) = home.finish(run_id, timeout_s=RUN_S)
         assert done["result"] == "made True", done
         expect(question).to_have_count(0)
+
+
+@pytest.mark.requirement("permissions:for-agent")
+def test_what_is_allowed_for_the_agent_is_not_asked_in_its_next_run_until_it_is_revoked(
+    place: tuple[LiveHome, ScriptedModel], chromium: Browser
+) -> None:
+    home, model = place
+    made = home.work / "made"
+    model.scripts["asking"] = [
+        Use("Bash", {"command": f"touch {made}"}),
+        lambda seen: Say(f"made {made.exists()}"),
+    ]
+    first = home.spawn("script:asking", agent="claude")
+    until(lambda: asked(home, first), what="the question", within_s=RUN_S)
+    with ExitStack() as stack:
+        page = on_a_phone(chromium, home, stack)
+        page.get_by_role("radio", name="for this agent").tap()
+        page.get_by_role("button", name="Answer").tap()
+        expect(page.get_by_role("heading", name="May it use Bash?")).to_have_count(0)
+        home.kill()
+    home.start()
+    assert home.finish(first, timeout_s=RUN_S)[0]["result"] == "made True"
+    made.unlink()
+
+    second = home.spawn("script:asking", agent="claude")
+    assert home.finish(second, timeout_s=RUN_S)[0]["result"] == "made True"
+    assert home.show(second)["requests"] == []
+
+    with ExitStack() as stack:
+        page = on_a_phone(chromium, home, stack)
+        page.goto(page.url.partition("/ui")[0] + "/ui/agents")
+        panel = page.locator("section", has_text="Used without asking")
+        expect(panel).to_contain_text(f"Bash: touch {made}")
+        assert page.evaluate("document.documentElement.scrollWidth") == WIDTH
+        panel.get_by_role("button", name="Revoke").tap()
+        expect(panel).to_have_count(0)
+    third = home.spawn("script:asking", agent="claude")
+    until(lambda: asked(home, third), what="the question again", within_s=RUN_S)
+    home.post(f"/v1/runs/{third}/cancel")

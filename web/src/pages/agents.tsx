@@ -1,7 +1,10 @@
 // The configured agents: what they are for, how they do, what was probed, and who fits some work.
-import { useDeferredValue, useState } from "react";
+import { useDeferredValue, useEffect, useState } from "react";
+import { reason } from "../api/actions";
+import { remove } from "../api/client";
 import { useAgents, useSuggestions, useTrackRecords } from "../api/queries";
 import type { ConfiguredAgent, Rate, TrackRecords } from "../api/types";
+import { Act } from "../components/act";
 import { WordChip } from "../components/chip";
 import { Usd } from "../components/cost";
 import { Choice } from "../components/form";
@@ -11,6 +14,8 @@ import { Said } from "../components/said";
 import { Answered, Command, Empty } from "../components/states";
 import { Ago } from "../components/when";
 import { useAddress } from "../live/address";
+import { queries } from "../live/live";
+import { toldDone, toldFailed } from "../live/toasts";
 import { counted } from "../text/amounts";
 import { span } from "../text/times";
 
@@ -20,6 +25,8 @@ export default function AgentsPage() {
   const days = Number(inAddress("days") || 30);
   const [hint, setHint] = useState("");
   const records = useTrackRecords("agent", days);
+  // No event says what was allowed meanwhile, at another place perhaps.
+  useEffect(refresh, []);
   return (
     <>
       <Heading title="Agents" note={agents.data && `${agents.data.agents.length} configured`} />
@@ -32,6 +39,7 @@ export default function AgentsPage() {
       </div>
       {hint.trim() !== "" && <Suggested hint={hint.trim()} />}
       <Answered query={agents}>{(found) => <AgentTable agents={found.agents} records={records.data} />}</Answered>
+      {agents.data && <Unasked agents={agents.data.agents} />}
       <Answered query={agents}>{(found) => <Probes agents={found.agents} />}</Answered>
       {records.data && <Failures records={records.data} />}
     </>
@@ -127,6 +135,35 @@ function Interval({ rate }: { rate: Rate | null }) {
         </>
       )}
     </svg>
+  );
+}
+
+const refresh = () => void queries.invalidateQueries({ queryKey: ["still", "/v1/agents"] });
+
+/** What somebody answered "for this agent", and does not want to be asked again. */
+function Unasked({ agents }: { agents: readonly ConfiguredAgent[] }) {
+  const revoke = async (id: string, call: string) => {
+    try {
+      await remove(`/v1/agents/${encodeURIComponent(id)}/allowed-calls/${encodeURIComponent(call)}`);
+      toldDone(`${id} asks again`);
+    } catch (error) {
+      toldFailed("It is still allowed", reason(error));
+    }
+    refresh();
+  };
+  const calls = agents.flatMap(({ id, allowedCalls }) => allowedCalls.map((call) => [id, call] as const));
+  if (calls.length === 0) return null;
+  return (
+    <Panel title="Used without asking" note="in every run of the agent, until you revoke it">
+      <ul className="body links">
+        {calls.map(([id, call]) => (
+          <li key={`${id} ${call}`}>
+            <b>{id}</b> <Said text={call} mono />{" "}
+            <Act className="plain" onClick={() => void revoke(id, call)}>Revoke</Act>
+          </li>
+        ))}
+      </ul>
+    </Panel>
   );
 }
 
