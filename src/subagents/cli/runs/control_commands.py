@@ -213,6 +213,8 @@ def cancel(
         body = {} if reason is None else {"reason": reason}
         answers = [client.post(path_of(each, call), body) for each in named]
     _print_all(answers, runs, render.status_line, json=json)
+    for each in answers if turn and not json else ():
+        output.note(f"  to continue: subagents continue {each.get('runId')} MESSAGE")
 
 
 def retry(

@@ -20,7 +20,7 @@ from subagents.client.client import Document
 from subagents.domain.run.access import Access
 from subagents.domain.run.outcome import failure_text
 from subagents.errors import EXIT_OK, UsageError
-from subagents.text import duration, harmless, milliseconds_of, one_line
+from subagents.text import duration, milliseconds_of, one_line
 
 EVENTS_PAGE: Final = 500
 OVERSHOOT: Final = {
@@ -70,10 +70,8 @@ def show_tree(
         older = forest.truncated.total - forest.truncated.shown
         output.note(f"{more}{older:,} older runs are not shown: --since, --until, or list")
     columns = output.columns()
-    for each in render.tree_rows(roots, columns):
-        icon = output.styled(render.icon(each.state), each.state)
-        room = None if columns is None else columns - output.cells_wide(each.indent) - 2
-        sys.stdout.write(f"{each.indent}{icon} {output.within(harmless(each.text), room)}\n")
+    for row in render.tree_rows(roots, columns):
+        sys.stdout.writelines(f"{each}\n" for each in row.lines(columns))
 
 
 def show(
