@@ -127,6 +127,8 @@ def test_a_question_that_somebody_else_answers_is_let_go_of(shared: Home) -> Non
         assert screen.code() == 0
     assert "it is not open any more" in screen.shown
     assert "got by another" in screen.shown
+    refused = shared.cli("answer", "elsewhere", "twice").err
+    assert ("subagents retry" in refused, "subagents continue" in refused) == (True, False)
 
 
 @pytest.mark.requirement("cli:answer-in-place")

@@ -143,7 +143,7 @@ class _Follower:
         group: RunGroup | None,
     ) -> None:
         self._group = group if len(run_ids) > WATCHED_MAX else None
-        self._run_ids: Sequence[str] = ()
+        self._run_ids = list(run_ids)[:WATCHED_MAX]
         self._is_live = is_live
         self._spoken = spoken
         self._asked: set[str] = set()

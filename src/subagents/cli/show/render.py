@@ -5,15 +5,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from subagents.cli import output
 from subagents.cli.output import CELL_CHARS_MAX, cells_wide
-from subagents.text import (
-    compact,
-    cost_bound,
-    counted,
-    duration,
-    harmless,
-    milliseconds_of,
-    one_line,
-)
+from subagents.text import compact, cost_bound, counted, duration, milliseconds_of, one_line
 
 if TYPE_CHECKING:
     from subagents.api.wire.message_answers import Progress
@@ -85,7 +77,6 @@ VACUOUS: Final = "vacuous: its contract was met before the work"
 """What is said instead of "verified"."""
 LABEL_CELLS_MAX: Final = 40
 LABEL_CELLS_MIN: Final = 12
-"""So much leaves room for id and state on 40 columns."""
 REST_CELLS: Final = 48
 """The part of a tree's line that icon, id, agent, state and time take."""
 DELETED_SHOWN: Final = 5
@@ -111,7 +102,7 @@ class TreeRow(NamedTuple):
             import textwrap  # noqa: PLC0415
 
             lines[1:] = textwrap.wrap(f"    {self.said}", columns, subsequent_indent="    ")
-        first, *rest = [output.within(harmless(each), columns) for each in lines]
+        first, *rest = (output.within(each, columns) for each in lines)
         coloured = output.styled(mark, self.state, is_terminal=is_terminal)
         return [first.replace(mark, coloured, 1), *rest]
 
