@@ -138,7 +138,7 @@ def _print_lines(
         age = render.age(message.sent_at, now_ms)
         what = render.word(message.status) if message.status else message.kind
         number = "-" if message.number is None else str(message.number)
-        said = message.headline or message.text
+        said = (message.headline or message.text).removeprefix(f"[subagent:{message.label}] ")
         seen = [("-" if message.consumed_at is None else "yes")] if with_read else []
         rows.append([number, what, message.run_id, message.label, age, *seen, said])
     headers = ["#", "what", "run", "label", "age", *(["read"] if with_read else []), "text"]

@@ -106,8 +106,8 @@ def _show(run: RunDetail, *, is_whole: bool) -> None:
     state = ended or render.word(run.shown_state)
     _field("state", f"{state}{'  (paused)' if run.paused else ''}")
     _field("why", run.why)
-    if run.outcome is not None and run.outcome.error:
-        for text in render.error_of(run.outcome).strip().splitlines()[:20]:
+    for text in () if run.outcome is None else render.error_of(run.outcome).splitlines()[:20]:
+        if text not in (run.why or ""):
             _field("error", text)
     is_same = run.agent_id == run.runtime and not is_whole
     _field("agent", run.agent_id if is_same else f"{run.agent_id} ({run.runtime})")
