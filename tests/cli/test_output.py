@@ -112,6 +112,19 @@ def test_on_a_narrow_terminal_labels_give_way_and_ids_stay_whole() -> None:
     assert wide.text.startswith("rewrite the whole of the front page of…  r-0123456789")
 
 
+@pytest.mark.requirement("cli:narrow-terminals")
+def test_what_a_run_says_stands_whole_below_it_where_its_line_would_be_cut() -> None:
+    asked = "asks: shall I drop the column that three reports still read?"
+    waits = node("migrate the schema", run_id="r-0123456789", pending_request_count=1, why=asked)
+    (row,) = render.tree_rows([waits], 40)
+    first, *below = row.lines(40)
+    assert first.startswith("? migrate the…  r-0123456789  needs you")
+    assert " ".join(each.strip() for each in below) == asked
+    assert max(map(len, (first, *below))) <= 40
+    assert row.lines(200) == row.lines(None)
+    assert row.lines(200)[0].endswith(f"command  {asked}")
+
+
 @pytest.mark.requirement("cli:columns")
 def test_on_a_terminal_words_go_on_behind_the_head_of_their_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -200,7 +213,7 @@ STATES = [
 def test_a_line_of_the_tree_says_what_the_run_does_or_why_it_does_not(
     each: RunNode, text: str
 ) -> None:
-    assert render.node_text(each) == text
+    assert "  ".join(filter(None, (render.node_text(each), render.node_said(each)))) == text
 
 
 @pytest.mark.requirement("cli:plain")

@@ -9,7 +9,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 from tests.e2e.live_home import LiveHome
 from tests.free_ports import free_port
 from tests.web.conftest import LOG_IN, REBOUND, Browsers
@@ -223,6 +223,21 @@ def test_a_viewers_page_reads_and_changes_nothing(home: LiveHome, browsers: Brow
     expect(viewer.get_by_text("Nothing was done: you are a viewer").last).to_be_visible()
     assert home.row(run)["phase"] == "running"
     assert operator.evaluate(OWN_WRITE, f"/v1/runs/{run}/cancel") == 200
+
+
+@pytest.mark.requirement("link:off")
+def test_where_links_are_off_the_page_offers_none_and_says_how_they_are_turned_on(
+    browsers: Browsers,
+) -> None:
+    page = browsers.at_the_page()
+
+    def off(route: Route) -> None:
+        route.fulfill(json={**route.fetch().json(), "hasLinks": False})
+
+    page.route("**/v1/logins", off)
+    page.get_by_role("link", name="System").click()
+    expect(page.get_by_text("[web] links = true")).to_be_visible()
+    expect(page.get_by_label("how long a reader may look")).to_have_count(0)
 
 
 @pytest.mark.requirement("link:page")

@@ -15,6 +15,8 @@ def test_past_alerts_are_listed_with_what_became_of_each(shared: Home) -> None:
     shown = shared.ok("inbox", "--alerts", run, "--kind", "context_pressure").out.splitlines()
     assert shown[0].split() == ["AGE", "RUN", "ALERT", "FATE", "TEXT"]
     assert "full  context pressure  sent" in shown[1]
+    listed = shared.ok("inbox", "--all").out
+    assert "[subagent:full]" not in listed, "its label has a column"
     assert shared.ok("inbox", "--alerts", run, "--kind", "stuck").err.strip() == "No alerts."
     for flags in (["--alerts"], [], ["--all"]):
         none = shared.cli("inbox", *flags, "--limit", "0")

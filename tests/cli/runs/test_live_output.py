@@ -107,6 +107,18 @@ def test_a_question_is_answered_where_it_is_shown(shared: Home, typed: str, told
 
 
 @pytest.mark.requirement("cli:answer-in-place")
+def test_a_wait_for_all_runs_of_a_session_draws_them_and_passes_questions_on(shared: Home) -> None:
+    alone = {"SUBAGENTS_SESSION_KEY": "agent:main:alone", "NO_COLOR": "1"}
+    task = 'subagents ask "which?" --option postgres'
+    shared.ok("spawn", task, "--label", "unnamed", env=alone)
+    with terminal(shared, "wait", env=alone) as screen:
+        screen.until("unnamed asks: which?", "answer (Enter = later): ")
+        screen.type("1\n")
+        assert screen.code() == 0
+    assert "unnamed: ok" in screen.shown
+
+
+@pytest.mark.requirement("cli:answer-in-place")
 def test_a_question_that_somebody_else_answers_is_let_go_of(shared: Home) -> None:
     task = 'a=$(subagents ask "which?"); echo got "$a"'
     with terminal(shared, "run", task, "--label", "elsewhere") as screen:
@@ -115,6 +127,8 @@ def test_a_question_that_somebody_else_answers_is_let_go_of(shared: Home) -> Non
         assert screen.code() == 0
     assert "it is not open any more" in screen.shown
     assert "got by another" in screen.shown
+    refused = shared.cli("answer", "elsewhere", "twice").err
+    assert ("subagents retry" in refused, "subagents continue" in refused) == (True, False)
 
 
 @pytest.mark.requirement("cli:answer-in-place")

@@ -119,6 +119,7 @@ def test_an_interrupted_run_is_partial_and_can_be_gone_on_with(shared: Home) -> 
     more = shared.ok("continue", "i1", "the right one")
 
     assert said.out == f"{run_id}: interrupting\n"
+    assert said.err == f"  to continue: subagents continue {run_id} MESSAGE\n"
     assert (waited.code, waited.out) == (5, "so far\n")
     assert "interrupted by main: wrong branch" in why
     assert more.out == "the right one\n"

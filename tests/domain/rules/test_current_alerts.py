@@ -37,6 +37,8 @@ def test_silence_that_was_told_stands_until_the_worker_speaks() -> None:
     assert (found.kind, found.since_ms) == (AlertKind.STUCK, NOW_MS)
     assert found.text == "no sign of life for 6m (last: editing a.py)"
     assert kinds(life, told(silent, OutputItem(type=LineType.TEXT, text="back"))) == []
+    life.ask()
+    assert kinds(life, silent) == [], "it waits for somebody else"
 
 
 @pytest.mark.requirement("attention:concerns")

@@ -60,7 +60,7 @@ async def test_last_is_only_ever_a_run_of_the_session_that_says_it(world: World)
     await world.until(theirs, Phase.RUNNING)
     resolve = world.engine.queries.resolve
 
-    with pytest.raises(NotFound, match=f"{OTHER} has no runs") as refused:
+    with pytest.raises(NotFound, match="this session has started no runs") as refused:
         await resolve("last", OTHER)
     assert await resolve("job", OTHER) == theirs
 

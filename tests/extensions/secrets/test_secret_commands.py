@@ -43,6 +43,10 @@ def test_the_keyring_stores_deletes_and_refuses(home: Home) -> None:
     done = home.ok("secret", "stripe", stdin=VALUE, env=NULL)
     assert done.err == 'secret "stripe": stored in the keyring\n'
     home.ok("secret", "stripe", "--delete", env=NULL)
+    typo = home.cli("secret", "sett", stdin=VALUE, env=NULL)
+    assert (typo.code, 'Store a secret named "sett"?' in typo.err) == (2, True)
+    assert "subagents secret stripe" in typo.err
+    home.ok("secret", "sett", "--yes", stdin=VALUE, env=NULL)
     for action in ("set", "delete", "check"):
         refused = home.cli("secret", action, "stripe", stdin=VALUE, env=FAIL)
         assert refused.code in (1, 2)

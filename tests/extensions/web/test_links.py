@@ -26,7 +26,7 @@ def test_links_are_off_until_the_user_turns_them_on_and_hold_for_a_week_at_most(
         status, answered = await tab.home.call("POST", "/v1/login/codes", LINK)
         assert (status, answered["message"]) == (403, "links are off")
         assert "[web] links = true" in answered["hint"]
-        assert (await tab.home.ok("GET", "/v1/logins"))["logins"] == []
+        assert await tab.home.ok("GET", "/v1/logins") == {"logins": [], "hasLinks": False}
 
     async def bounded(tab: Tab) -> None:
         bad = ({"role": "operator"}, {"validFor": "7d1s"}, {"validFor": "0s"}, {"validFor": "x"})
@@ -36,7 +36,7 @@ def test_links_are_off_until_the_user_turns_them_on_and_hold_for_a_week_at_most(
         await tab.home.until_phase(run_id, "running")
         for me in (tab.home.worker(run_id), {"X-Subagents-Caller": "agent"}):
             assert (await tab.home.call("POST", "/v1/login/codes", LINK, me))[0] == 403
-        assert (await tab.home.ok("GET", "/v1/logins"))["logins"] == []
+        assert await tab.home.ok("GET", "/v1/logins") == {"logins": [], "hasLinks": True}
 
     play(tmp_path / "off", refused)
     play(tmp_path / "on", bounded, more=ON)

@@ -254,7 +254,7 @@ const isTried = (to: string) => nameOf(to) !== to;
 const HOLDS = [["", "opened within a minute"], ["1h", "for an hour"], ["24h", "for a day"], ["7d", "for a week"]] as const;
 
 /** An address that logs one more browser in, once, to look and change nothing. */
-function ReaderLink() {
+function ReaderLink({ hasLinks }: { hasLinks: boolean }) {
   const [made, setMade] = useState<LoginCode | null>(null);
   const [validFor, setValidFor] = useState("");
   const make = async () => {
@@ -267,7 +267,8 @@ function ReaderLink() {
   };
   return (
     <div className="body">
-      <Choice name="how long a reader may look" value={validFor} options={HOLDS} onChoose={setValidFor} />{" "}
+      {hasLinks ? <Choice name="how long a reader may look" value={validFor} options={HOLDS} onChoose={setValidFor} />
+        : <p className="note">For a browser of this machine, within a minute. Links for others are off: <code>[web] links = true</code></p>}{" "}
       <Act onClick={() => void make()}>Make a link for a reader</Act>
       {made !== null && (
         <>
@@ -317,7 +318,7 @@ function Browsers() {
           </li>
         ))}
       </ul>
-      <ReaderLink />
+      <ReaderLink hasLinks={logins.data.hasLinks ?? false} />
     </Panel>
   );
 }

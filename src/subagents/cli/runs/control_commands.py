@@ -87,11 +87,11 @@ def _only_question(client: Client, selector: str) -> str:
     if len(pending) == 1:
         return pending[0].request_id
     if not pending:
-        on = "continue" if run.outcome is not None else "steer"
-        again = f"; or start again: subagents retry {run.run_id}" if on == "continue" else ""
+        on = "steer" if run.outcome is None else "continue" if run.native_session else ""
+        told = [f"send it a message: subagents {on} {run.run_id} TEXT"] if on else []
+        again = [] if run.outcome is None else [f"start again: subagents retry {run.run_id}"]
         raise Conflict(
-            f"{run.label} ({run.run_id}) has no open question",
-            hint=f"send it a message: subagents {on} {run.run_id} TEXT{again}",
+            f"{run.label} ({run.run_id}) has no open question", hint="; or ".join((*told, *again))
         )
     listed = "; ".join(f"{each.request_id}: {each.question[:60]}" for each in pending)
     raise UsageError(f"{run.label} has {len(pending)} open questions: {listed}")
@@ -213,6 +213,8 @@ def cancel(
         body = {} if reason is None else {"reason": reason}
         answers = [client.post(path_of(each, call), body) for each in named]
     _print_all(answers, runs, render.status_line, json=json)
+    for each in answers if turn and not json else ():
+        output.note(f"  to continue: subagents continue {each.get('runId')} MESSAGE")
 
 
 def retry(

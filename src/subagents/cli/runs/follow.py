@@ -77,6 +77,8 @@ class Waiting(threading.Thread):
     ) -> None:
         super().__init__(name="wait", daemon=True)
         self._run_ids = list(run_ids)
+        self.watched = list(run_ids)
+        """Those that are waited for, once that is known."""
         self._until = until
         self._starts = starts
         self._due = math.inf if timeout_s is None else time.monotonic() + timeout_s
@@ -101,7 +103,8 @@ class Waiting(threading.Thread):
 
         def wait() -> Document:
             # Computed anew for each try: what the daemon's absence took is not waited for again.
-            wait_s = min(POLL_S, max(0.0, self._due - time.monotonic()))
+            left_s = max(0.0, self._due - time.monotonic())
+            wait_s = min(POLL_S, left_s) if self.watched else 0.0
             body = {"runIds": self._run_ids, "until": self._until, "timeoutSeconds": wait_s}
             return client.post("/v1/wait", body, timeout_s=wait_s)
 
@@ -112,6 +115,7 @@ class Waiting(threading.Thread):
         for each in listed if isinstance(listed, list) else []:
             self._completed[str(each["runId"])] = each
         self._offered.update(dict.fromkeys(waited.messages))
+        self.watched = self.watched or [each.run_id for each in waited.pending]
         self.document = {
             "completed": list(self._completed.values()),
             "pending": answer.get("pending", []),
@@ -156,6 +160,7 @@ class _Follower:
                 # Short at first on a terminal, which shall show something soon.
                 waiting.join(FIRST_FRAME_S if self._is_live else pause_s)
                 while waiting.is_alive():
+                    self._run_ids = waiting.watched[:WATCHED_MAX]
                     self._look(client, screen)
                     waiting.join(pause_s)
             if screen is not None:

@@ -138,11 +138,13 @@ def _print_lines(
         age = render.age(message.sent_at, now_ms)
         what = render.word(message.status) if message.status else message.kind
         number = "-" if message.number is None else str(message.number)
-        said = message.headline or message.text
+        said = (message.headline or message.text).removeprefix(f"[subagent:{message.label}] ")
         seen = [("-" if message.consumed_at is None else "yes")] if with_read else []
         rows.append([number, what, message.run_id, message.label, age, *seen, said])
     headers = ["#", "what", "run", "label", "age", *(["read"] if with_read else []), "text"]
-    output.table(headers, rows, styles={1: 1}, cut=(len(headers) - 1, 3), printed=printed)
+    text = len(headers) - 1
+    cut = (3, text, *range(4, text))
+    output.table(headers, rows, styles={1: 1}, cut=cut, why=(text,), printed=printed)
     for message in messages:
         if message.kind == "question" and message.consumed_at is None:
             output.note(f"answer #{message.number} with: subagents answer {message.id} TEXT")
@@ -204,7 +206,8 @@ def _show_alerts(
         output.table(
             ["age", "run", "alert", "fate", "text"],
             [_alert_cells(each, now_ms) for each in found.alerts],
-            cut=(4, 1),
+            cut=(1, 4),
+            why=(4,),
         )
     else:
         output.note("No alerts." if found.next_cursor is None else "None among the newest 5,000.")

@@ -50,7 +50,7 @@ def received(
 ) -> int:
     """Wait for these runs, and print their results; the exit code says how they went."""
     timeout_s = None if timeout is None else parse_duration(timeout, field="--timeout") / 1000
-    is_live = follow.can_draw() and not json and bool(named) and timeout_s != 0
+    is_live = follow.can_draw() and not json and timeout_s != 0
     until = "any" if is_any else "all"
     try:
         waiting = follow.wait_for(

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self, TextIO
 
-from subagents.cli.output import STYLES, aligned, cells_wide, fitted, squeezed, styled, within
+from subagents.cli.output import aligned, cells_wide, fitted, squeezed, styled, within
 from subagents.cli.show import render
 from subagents.cli.show.log_lines import SIGNS
 from subagents.cli.show.log_lines import STYLES as LINE_STYLES
@@ -81,12 +81,15 @@ class LiveTrees(_Redrawn):
         if not trees:
             return
         width, height = self._size
-        lines = render.tree_rows(trees, width)
-        room = max(3, height - LINES_SPARE)
-        shown = [drawn(line, width) for line in lines[:room]]
-        if len(lines) > room:
-            more = within(f"… {len(lines) - room} more: subagents list --tree", width)
-            shown.append(_styled(more, "dim"))
+        rows = render.tree_rows(trees, width)
+        room, shown = max(3, height - LINES_SPARE), list[str]()
+        for place, row in enumerate(rows):
+            lines = row.lines(width, is_terminal=True)
+            if len(shown) + len(lines) > room:
+                more = within(f"… {len(rows) - place} more: subagents list --tree", width)
+                shown.append(_styled(more, "dim"))
+                break
+            shown += lines
         self._draw(shown)
 
     def show_line(self, line: str) -> None:
@@ -120,15 +123,6 @@ class LiveTrees(_Redrawn):
     def clear(self) -> None:
         """Draw nothing until the next trees."""
         self._draw(())
-
-
-def drawn(line: render.TreeRow, width: int) -> str:
-    """One line in the colour of its state, cut where the terminal ends."""
-    icon = render.icon(line.state)
-    text = within(f"{harmless(line.indent)}{icon} {harmless(line.text)}", width)
-    if STYLES.get(line.state) == "dim":
-        return _styled(text, "dim")
-    return text.replace(icon, _styled(icon, line.state), 1)
 
 
 class LiveTable(_Redrawn):

@@ -76,7 +76,7 @@ REASONS: Final = {
 VACUOUS: Final = "vacuous: its contract was met before the work"
 """What is said instead of "verified"."""
 LABEL_CELLS_MAX: Final = 40
-LABEL_CELLS_MIN: Final = 16
+LABEL_CELLS_MIN: Final = 12
 REST_CELLS: Final = 48
 """The part of a tree's line that icon, id, agent, state and time take."""
 DELETED_SHOWN: Final = 5
@@ -89,6 +89,22 @@ class TreeRow(NamedTuple):
     indent: str
     state: str
     text: str
+    said: str = ""
+    """Why it is so, or how far it is."""
+
+    def lines(self, columns: int | None, *, is_terminal: bool | None = None) -> list[str]:
+        """In the colour of its state; what is said and would be cut stands whole below."""
+        mark = icon(self.state)
+        lines = [f"{self.indent}{mark} {self.text}", *filter(None, [self.said])]
+        if columns is None or cells_wide("  ".join(lines)) <= columns:
+            lines = ["  ".join(lines)]
+        elif self.said:
+            import textwrap  # noqa: PLC0415
+
+            lines[1:] = textwrap.wrap(f"    {self.said}", columns, subsequent_indent="    ")
+        first, *rest = (output.within(each, columns) for each in lines)
+        coloured = output.styled(mark, self.state, is_terminal=is_terminal)
+        return [first.replace(mark, coloured, 1), *rest]
 
 
 def icon(state: str) -> str:
@@ -131,9 +147,8 @@ def tree_rows(roots: "Sequence[RunNode]", columns: int | None = None) -> list[Tr
             continue
         shown = output.within(name, room)
         filled = shown + " " * (room - cells_wide(shown))
-        rows.append(
-            TreeRow(each.indent, node.shown_state, f"{filled}  {node.run_id}  {node_text(node)}")
-        )
+        text = f"{filled}  {node.run_id}  {node_text(node)}"
+        rows.append(TreeRow(each.indent, node.shown_state, text, node_said(node)))
     return rows
 
 
@@ -152,22 +167,24 @@ def _below(node: "RunNode", indent: str) -> list[_Branch]:
 
 
 def node_text(node: "RunNode") -> str:
-    """``working  command  12s  40% counting lines``."""
+    """``working  command  12s``."""
     parts = [word(node.shown_state), node.agent_id]
     # Waiting takes no time of the worker's; ``why`` says what for.
     if node.elapsed_ms is not None and node.shown_state not in {"waiting", "queued"}:
         parts.append(duration(node.elapsed_ms))
     parts += spending_parts(node)
-    if node.outcome is not None:
-        if node.verification == "passed":
-            parts.append("vacuous" if node.vacuous else "verified")
-        if node.outcome.error and node.shown_state != "ok":
-            parts.append(one_line(error_of(node.outcome), CELL_CHARS_MAX))
-    elif node.shown_state in {"waiting", "queued", "retry_wait", "blocked", "paused"} and node.why:
-        parts.append(one_line(node.why, CELL_CHARS_MAX))
-    elif node.latest_progress is not None:
-        parts.append(progress_text(node.latest_progress))
+    if node.outcome is not None and node.verification == "passed":
+        parts.append("vacuous" if node.vacuous else "verified")
     return "  ".join(parts)
+
+
+def node_said(node: "RunNode") -> str:
+    """``40% counting lines``, or why it is as it is."""
+    if node.outcome is not None:
+        return "" if node.shown_state == "ok" else one_line(error_of(node.outcome))
+    if node.shown_state in {"waiting", "queued", "retry_wait", "blocked", "paused"} and node.why:
+        return one_line(node.why)
+    return "" if node.latest_progress is None else progress_text(node.latest_progress)
 
 
 def spending_parts(node: "RunNode") -> list[str]:

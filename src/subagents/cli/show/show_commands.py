@@ -20,7 +20,7 @@ from subagents.client.client import Document
 from subagents.domain.run.access import Access
 from subagents.domain.run.outcome import failure_text
 from subagents.errors import EXIT_OK, UsageError
-from subagents.text import duration, harmless, milliseconds_of, one_line
+from subagents.text import duration, milliseconds_of, one_line
 
 EVENTS_PAGE: Final = 500
 OVERSHOOT: Final = {
@@ -70,10 +70,8 @@ def show_tree(
         older = forest.truncated.total - forest.truncated.shown
         output.note(f"{more}{older:,} older runs are not shown: --since, --until, or list")
     columns = output.columns()
-    for each in render.tree_rows(roots, columns):
-        icon = output.styled(render.icon(each.state), each.state)
-        room = None if columns is None else columns - output.cells_wide(each.indent) - 2
-        sys.stdout.write(f"{each.indent}{icon} {output.within(harmless(each.text), room)}\n")
+    for row in render.tree_rows(roots, columns):
+        sys.stdout.writelines(f"{each}\n" for each in row.lines(columns))
 
 
 def show(
@@ -108,8 +106,8 @@ def _show(run: RunDetail, *, is_whole: bool) -> None:
     state = ended or render.word(run.shown_state)
     _field("state", f"{state}{'  (paused)' if run.paused else ''}")
     _field("why", run.why)
-    if run.outcome is not None and run.outcome.error:
-        for text in render.error_of(run.outcome).strip().splitlines()[:20]:
+    for text in () if run.outcome is None else render.error_of(run.outcome).splitlines()[:20]:
+        if text not in (run.why or ""):
             _field("error", text)
     is_same = run.agent_id == run.runtime and not is_whole
     _field("agent", run.agent_id if is_same else f"{run.agent_id} ({run.runtime})")

@@ -94,7 +94,7 @@ def progress(
     run: RunId = None,
     json: Json = False,
 ) -> None:
-    """Report progress. At most one update in 30 seconds is stored; others are dropped silently.
+    """Report progress. At most one update in 30 seconds is stored; it says so of the others.
 
     For example:
 

@@ -28,7 +28,9 @@ def concerns(run: Run, watch: Watch, *, now_ms: int) -> tuple[Concern, ...]:
         return ()
     found: list[Concern] = []
     rules, since_ms = run.resolved.alerts, run.times.phase_since_ms
-    if watch.is_silence_told and watch.last_at_ms is not None:
+    # One that waits for an answer is silent for that.
+    asks = any(each.priority is None for each in run.pending_requests)
+    if watch.is_silence_told and watch.last_at_ms is not None and not asks:
         silent = duration(max(now_ms - watch.last_at_ms, 0))
         last = f" (last: {watch.last_activity})" if watch.last_activity else ""
         text = f"no sign of life for {silent}{last}"

@@ -301,7 +301,7 @@ class Queries:
         found = await self.runs(RunFilter(requester=session, limit=1, archived=True))
         if not found:
             raise NotFound(
-                f"{session} has no runs, so there is no last one",
+                "this session has started no runs, so there is no last one",
                 hint="name the run by its id or label, see: subagents list",
             )
         return found[0].id

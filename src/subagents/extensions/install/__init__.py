@@ -29,18 +29,12 @@ extension = Extension(
         ),
         "Called by agent programs": (
             Command(
-                "hook stop",
-                "subagents.extensions.install.claude_hook:stop",
-                "Claude Code's hook at a turn's end",
-            ),
-            Command(
-                "hook session-start",
-                "subagents.extensions.install.claude_hook:session_start",
-                "Claude Code's hook at a start",
+                "hook",
+                "subagents.extensions.install.claude_hook:hook",
+                "Claude Code's hook at a session's start, or a turn's end",
             ),
         ),
     },
-    parents={"hook": "Commands that Claude Code's hooks run"},
     renamed={
         "import claude-agents": "init --from claude-agents",
         "import openclaw": "init --from openclaw",

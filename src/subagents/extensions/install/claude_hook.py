@@ -25,7 +25,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -34,7 +34,7 @@ from subagents.api.wire.run_answers import RunPage, RunRow
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, paths
-from subagents.cli.flags import Parameter
+from subagents.cli.flags import Parameter, refuse_unused
 from subagents.client.client import Client, Document, Query
 from subagents.client.daemon_start import revive
 from subagents.client.transport import Absence
@@ -104,7 +104,9 @@ class Memory(msgspec.Struct):
     """How often in a row the end of this turn was put off."""
 
 
-def stop(
+def hook(
+    event: Annotated[Literal["stop", "session-start"], Parameter(help="What it is called at.")],
+    /,
     *,
     wait: Annotated[
         bool,
@@ -115,17 +117,25 @@ def stop(
         Parameter(name="--for", help="With --wait, wait at most this long.", metavar="DURATION"),
     ] = "590s",
 ) -> int:
-    """Hook for the end of a Claude Code turn: pass on what the session's workers reported.
+    """Claude Code's hook. Reads the hook's input from stdin.
 
-    Reads the hook's input from stdin. Prints a decision that continues the turn; with
-    --wait, exits with code 2 and the news on stderr.
+    At the end of a turn (`stop`) it passes on what the session's workers reported: prints a
+    decision that continues the turn; with --wait, exits with code 2 and the news on stderr.
+    At the start of a session it lists unread messages and active runs, and marks none as read.
 
     For example:
 
-        subagents hook stop < input.json
-
         subagents hook stop --wait --for 5m < input.json
+
+        subagents hook session-start < input.json
     """
+    if event == "stop":
+        return _stop(wait=wait, for_=for_)
+    refuse_unused("is of `hook stop`", wait=wait)
+    return _session_start()
+
+
+def _stop(*, wait: bool, for_: str) -> int:
     given = _given()
     if not _concerns_us() or (wait and os.environ.get("CLAUDE_CODE_ENTRYPOINT") not in ATTENDED):
         return EXIT_OK
@@ -142,17 +152,7 @@ def stop(
         return _failed(error)
 
 
-def session_start() -> int:
-    """Hook for the start of a Claude Code session: list unread messages and active runs.
-
-    Reads the hook's input from stdin. Does not mark any message as read.
-
-    For example:
-
-        subagents hook session-start < input.json
-
-        echo '{}' | subagents hook session-start
-    """
+def _session_start() -> int:
     given = _given()
     if not _concerns_us():
         return EXIT_OK

@@ -2,11 +2,12 @@
 
 import os
 import subprocess
+from difflib import get_close_matches
 from typing import Annotated
 
 from subagents.cli import output
 from subagents.cli.connection import paths
-from subagents.cli.flags import Json, Parameter, chosen, refuse_unused
+from subagents.cli.flags import Json, Parameter, Yes, chosen, refuse_unused
 from subagents.config.settings import SecretSource
 from subagents.domain.run.secret_reference import PREFIX, referenced
 from subagents.errors import Conflict, RuntimeUnavailable
@@ -24,6 +25,7 @@ def secret(
         ),
     ] = False,
     delete: Annotated[bool, Parameter(help="Delete it from the keyring.")] = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Store a secret in the system's keyring; it is asked for, or read from stdin.
@@ -46,6 +48,12 @@ def secret(
     elif delete:
         _keyring("del", name)
     elif source is None:
+        # What its verbs were called is no name that somebody gives without a thought.
+        if get_close_matches(name, ("set", "check", "delete"), cutoff=0.8):
+            output.note("to store one named stripe: subagents secret stripe")
+            if not output.is_confirmed(f'Store a secret named "{name}"?', yes=yes):
+                output.note("Nothing was stored.")
+                return
         _keyring("set", name)
     else:
         raise Conflict(

@@ -55,3 +55,5 @@ class LoginList(WireStruct, frozen=True, kw_only=True):
 
     logins: list[LoginRow] = []
     """The logins, at most 64."""
+    has_links: bool = False
+    """Whether links are on: `[web] links` of the daemon's configuration."""

@@ -124,9 +124,9 @@ async def list_logins(request: Request) -> Response:
     require_operator(Caller.of(request), "the list of logins")
     query_of(request, ())
     own = connection_of(request.scope).login
-    return answer(
-        LoginList(logins=[_row(each, own) for each in logins_of(services_of(request)).all()])
-    )
+    found = logins_of(services_of(request))
+    rows = [_row(each, own) for each in found.all()]
+    return answer(LoginList(logins=rows, has_links=found.has_links))
 
 
 async def revoke(request: Request) -> Response:

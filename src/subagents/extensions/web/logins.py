@@ -87,7 +87,7 @@ class Logins:
         self._file = paths.state_dir / FILE_NAME
         self._off_loop = off_loop
         self._now_ms = now_ms
-        self._has_links = has_links
+        self.has_links = has_links
         self._codes: dict[str, _Code] = {}
         self._by_id: dict[str, Login] = {}
         self._ends: dict[str, asyncio.Event] = {}
@@ -136,7 +136,7 @@ class Logins:
             UsageError: Such a time is not allowed.
             Unavailable: It cannot be kept; there is none.
         """
-        if not self._has_links:
+        if not self.has_links:
             raise Forbidden(
                 "links are off",
                 guardrail="role",
@@ -293,7 +293,7 @@ class Logins:
                 raise
 
     def _is_alive(self, login: Login) -> bool:
-        is_allowed = self._has_links or login.until_ms is None
+        is_allowed = self.has_links or login.until_ms is None
         return is_allowed and self._now_ms() < ends_ms(login)
 
 
