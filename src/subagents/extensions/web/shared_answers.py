@@ -2,7 +2,7 @@
 
 Open pages look at the same second for the same lists, and the loop that answers is the one that
 hands results over. Nobody hears anything older than its question: an answer is begun after the last
-of those who share it asked. See docs/decisions/0117.
+of those who share it asked. See docs/decisions/0116.
 """
 
 import asyncio
