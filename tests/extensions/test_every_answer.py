@@ -132,13 +132,12 @@ async def everything(home: Home) -> set[tuple[str, str]]:
     read = await ok("POST", "/v1/inbox", {})
     await ok("POST", "/v1/inbox/ack", {"messageIds": [each["id"] for each in read["messages"]]})
     await ok("POST", f"{base}/retry")
+    await ok("DELETE", "/v1/agents/hang/allowed-calls/Bash%3A%20ls")
     for path in (
         *("/v1/agents", "/v1/agents/stats", "/v1/agents/suggest?hint=x", "/v1/config"),
         *("/healthz", "/readyz", "/version", "/openapi.json", "/v1/diagnostics"),
         *("/v1/login", "/v1/logins", "/v1/alerts"),
         *(f"/v1/graph?tree={run}", "/v1/stats/series"),
-        *("/v1/agents", "/v1/agents/stats", "/v1/agents/suggest?hint=x", "/v1/config"),
-        *("/healthz", "/readyz", "/version", "/openapi.json", "/v1/diagnostics"),
     ):
         await ok("GET", path)
     await ok("GET", "/v1/events?after=0", headers={"Accept": "application/json"})

@@ -16,14 +16,13 @@ ALONE = (
     *("wait", "answer", "cancel", "retry", "inbox", "secret"),
     *("continue", "steer", "pause", "resume", "prioritize"),
     *("init", "config", "agents", "completion", "version", "demo", "doctor"),
-    *("up", "down", "serve", "mcp", "report", "progress", "notify", "ask", "worker"),
+    *("up", "down", "serve", "mcp", "hook", "report", "progress", "notify", "ask", "worker"),
 )
 BELOW = {
     "plan": ("run", "list"),
     "schedule": ("add", "list", "run-now", "remove"),
     "worktree": ("list", "diff", "merge", "prune"),
     "mcp": ("install", "uninstall", "config"),
-    "hook": ("stop", "session-start"),
     "notifications": ("test",),
     "cluster": ("status", "drain", "forget"),
     "db": ("check", "backup", "restore", "repair"),
