@@ -135,7 +135,9 @@ def test_doctor_says_what_one_adds_and_which_of_its_commands_is_anothers(tmp_pat
     more = bare.replace(
         '(Command("', '(Command("list", "acme_subagents.ends:ends", ""), Command("', 1
     )
-    with contextmanager(beside)(tmp_path, wheel(tmp_path, __init__=more)) as acme:
+    # Where no bytecode of the other is, which may be as long and of the same second.
+    (apart := tmp_path / "apart").mkdir()
+    with contextmanager(beside)(apart, wheel(apart, __init__=more)) as acme:
         assert f"{package}there is another `list`" in acme("doctor").stdout
         assert "What an extension adds.\n\n  ends " in acme("acme").stdout
 
