@@ -65,6 +65,11 @@ def takes_partitions_without_having_held_its_right(patch: pytest.MonkeyPatch) ->
 
 
 @cluster_mutation
+def calls_over_who_is_late_after_an_outage(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SharedPartitions, "_given_time", lambda _partitions, seen: seen)
+
+
+@cluster_mutation
 def prolongs_work_without_a_promise(patch: pytest.MonkeyPatch) -> None:
     async def promised(_ownership: Ownership) -> bool:
         return True

@@ -221,6 +221,7 @@ class SharedSqlite(SqliteStore):
                 left_s=min(row.until_s - now_s, 0.0) if row.is_over else row.until_s - now_s,
                 is_draining=row.is_draining,
                 degraded=row.degraded,
+                is_over=row.is_over,
             )
             for row in shared.nodes.values()
             if row.identity in has_some or (not row.is_over and row.until_s > now_s - outage_s)

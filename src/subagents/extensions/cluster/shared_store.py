@@ -47,6 +47,8 @@ class SeenNode(NamedTuple):
     the row, or it is of the version before."""
     degraded: str | None = None
     """What its machine lacks, in words; it begins nothing, and others take what it has."""
+    is_over: bool = False
+    """It is no more, whatever becomes of its lease."""
 
     @property
     def takes(self) -> bool:

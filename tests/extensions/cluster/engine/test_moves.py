@@ -135,6 +135,27 @@ def test_a_node_that_looks_before_its_right_is_renewed_again_gives_nothing_away(
     in_cluster(tmp_path, scenario)
 
 
+@pytest.mark.requirement("cluster:outage")
+def test_who_has_not_renewed_right_after_an_outage_is_late_and_not_over(tmp_path: Path) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        first, second = await cluster.join(), await cluster.join()
+        partitions = first.engine.partitions
+        assert isinstance(partitions, SharedPartitions)
+        cluster.database.is_away = True
+        await cluster.clock.advance(3 * LEASE_S)
+        await second.crash()
+        cluster.nodes.remove(second)
+        cluster.database.is_away = False
+
+        await partitions.look()
+        assert partitions.is_alive(second.directory.name)
+
+        await cluster.clock.advance(2 * LEASE_S)
+        assert not partitions.is_alive(second.directory.name)
+
+    in_cluster(tmp_path, scenario)
+
+
 @pytest.mark.requirement("cluster:doors")
 def test_what_another_node_decides_is_refused_and_says_whose_it_is(tmp_path: Path) -> None:
     async def scenario(cluster: Cluster) -> None:

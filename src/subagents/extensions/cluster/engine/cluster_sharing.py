@@ -84,6 +84,7 @@ class ClusterSharing:
 
     def membership(self, engine: Engine, memory: asyncio.Lock) -> Membership:
         """See ``Sharing.membership``."""
+        self.partitions.is_proven = lambda: engine.ownership.is_proven
         moves = Moves(self._store, engine, self.partitions, self._off_loop, memory)
         return Membership(
             self._store,

@@ -6,7 +6,7 @@ from memory, asks here first; ``Elsewhere`` says whose it is.
 """
 
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -21,6 +21,8 @@ from subagents.ports import OffLoop
 
 LOOK_MS: Final = 500
 """How long a follower may wait before it looks for what others wrote."""
+LATE_S: Final = 0.001
+"""What a node has left that is late when nobody may say that it is over."""
 KNOWN_MAX: Final = 10_000
 """Runs whose partition is remembered; a run never changes it."""
 
@@ -48,6 +50,8 @@ class SharedPartitions(Partitions):
         """Who had what when it was asked last."""
         self.peers: tuple[SeenNode, ...] = ()
         """All that may take over what is ours, with our word for it in the store."""
+        self.is_proven: Callable[[], bool] = lambda: True
+        """Whether we may say of others that they are over; see ``Ownership.is_proven``."""
         self._told: frozenset[str] = frozenset()
 
     @property
@@ -67,7 +71,10 @@ class SharedPartitions(Partitions):
             StoreUnavailable: It cannot be asked.
         """
         store = self._store
-        self.survey = await self._off_loop(store.survey)
+        survey = await self._off_loop(store.survey)
+        if not self.is_proven():
+            survey = survey._replace(nodes=dict(map(self._given_time, survey.nodes.items())))
+        self.survey = survey
         # Of a home that was started again there are two: the older one is over, or will be.
         alive = sorted(self.survey.nodes.values(), key=lambda each: each.left_s)
         found = {each.home: each for each in alive if each.home != store.home}
@@ -79,6 +86,12 @@ class SharedPartitions(Partitions):
             await self._off_loop(lambda: store.tell_peers(names))
             self._told = names
         self.peers = tuple(found.values())
+
+    def _given_time(self, seen: tuple[str, SeenNode]) -> tuple[str, SeenNode]:
+        """After an outage nobody renewed its right: who is late may be at work all the same."""
+        identity, node = seen
+        is_late = node.left_s <= 0 and not node.is_over and identity != self._store.identity
+        return identity, node._replace(left_s=LATE_S) if is_late else node
 
     async def forget(self, node: str) -> None:
         """See ``SharedStore.forget``; whoever looks next takes what it had."""

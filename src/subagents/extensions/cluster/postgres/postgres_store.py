@@ -928,6 +928,7 @@ class PostgresStore(RowStore):
                 left_s,
                 is_draining,
                 degraded,
+                is_over,
                 has_offers,
                 parts,
             ) = row
@@ -943,6 +944,7 @@ class PostgresStore(RowStore):
                 is_draining=bool(is_draining),
                 certificate=self._certificate(str(identity), str(name), (*shown,)),
                 degraded=None if degraded is None else str(degraded),
+                is_over=bool(is_over),
             )
             if parts is not None:
                 owners |= dict.fromkeys(

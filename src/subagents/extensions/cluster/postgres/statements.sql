@@ -216,7 +216,7 @@ SELECT identity, home, name, url, labels, slots, version,
        CASE WHEN lease_ms IS NULL AND NOT is_over THEN 'infinity'::float8
             WHEN is_over THEN least(0, extract(epoch FROM until - clock_timestamp())::float8)
             ELSE extract(epoch FROM until - clock_timestamp())::float8 END,
-       is_draining, degraded,
+       is_draining, degraded, is_over,
        EXISTS (SELECT FROM {schema}.offer WHERE taken_by IS NULL), owned.parts
 FROM {schema}.node LEFT JOIN (
   SELECT owner, json_agg(part)::text AS parts FROM {schema}.part GROUP BY owner
