@@ -165,6 +165,14 @@ class NodeStore(SharedSqlite):
 
     def commit(self, batch: Batch) -> int:
         """See ``ports.Store.commit``."""
+        try:
+            return self._committed(batch)
+        except StoreUnavailable:
+            # Its engine throws its memory away, and with it whom nobody was told to start.
+            self._machine.world.forget_placed()
+            raise
+
+    def _committed(self, batch: Batch) -> int:
         world = self._machine.world
         if world.happens(world.cluster_faults.commit_fails):
             raise StoreUnavailable("the database refused it (simulated)")
@@ -701,6 +709,10 @@ class ClusterWorld:
                 "who ends another node has renewed its right for a whole lease",
                 f"{by.identity} ended {node.identity}",
             )
+
+    def forget_placed(self) -> None:
+        """Whoever placed something knows no more whether a node was told to start it."""
+        self._placed.clear()
 
     def _claimed(self, before: NodeRow | None) -> None:
         self.claims += before is not None
