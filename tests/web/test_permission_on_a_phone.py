@@ -42,6 +42,16 @@ def asked(home: LiveHome, run_id: str, times: int = 1) -> bool:
     return len(requests) == times and requests[-1]["status"] == "pending"
 
 
+def what_it_makes(home: LiveHome, model: ScriptedModel) -> Path:
+    """The file for which ``script:asking`` must ask."""
+    made = home.work / "made"
+    model.scripts["asking"] = [
+        Use("Bash", {"command": f"touch {made}"}),
+        lambda seen: Say(f"made {made.exists()}"),
+    ]
+    return made
+
+
 def on_a_phone(chromium: Browser, home: LiveHome, stack: ExitStack) -> Page:
     browsers = Browsers(chromium, home, stack)
     return browsers.at_the_page(viewport={"width": WIDTH, "height": 800}, has_touch=True)
@@ -51,12 +61,7 @@ def on_a_phone(chromium: Browser, home: LiveHome, stack: ExitStack) -> Page:
 def test_what_was_asked_before_daemon_and_worker_were_killed_is_allowed_on_a_phone(
     place: tuple[LiveHome, ScriptedModel], chromium: Browser
 ) -> None:
-    home, model = place
-    made = home.work / "made"
-    model.scripts["asking"] = [
-        Use("Bash", {"command": f"touch {made}"}),
-        lambda seen: Say(f"made {made.exists()}"),
-    ]
+    home, made = place[0], what_it_makes(*place)
     run_id = home.spawn("script:asking", agent="claude", retryCount=1, retryDelay=0)
     until(lambda: asked(home, run_id), what="the question", within_s=RUN_S)
     worker = home.worker_pid(run_id)
@@ -80,12 +85,7 @@ def test_what_was_asked_before_daemon_and_worker_were_killed_is_allowed_on_a_pho
 def test_what_is_allowed_for_the_agent_is_not_asked_in_its_next_run_until_it_is_revoked(
     place: tuple[LiveHome, ScriptedModel], chromium: Browser
 ) -> None:
-    home, model = place
-    made = home.work / "made"
-    model.scripts["asking"] = [
-        Use("Bash", {"command": f"touch {made}"}),
-        lambda seen: Say(f"made {made.exists()}"),
-    ]
+    home, made = place[0], what_it_makes(*place)
     first = home.spawn("script:asking", agent="claude")
     until(lambda: asked(home, first), what="the question", within_s=RUN_S)
     with ExitStack() as stack:
