@@ -102,17 +102,19 @@ class Browsers:
         return page
 
     def open_page(self, page: Page, address: str | None = None) -> str:
-        """Go to what ``subagents ui`` prints, and let the built page take the code from it."""
+        """Go to what ``subagents ui`` prints, and let the built page take the code from it.
+
+        The code leaves the address before it is exchanged: who went on then would have no cookie.
+        """
         address = address or self.address()
         page.goto(address)
-        page.wait_for_function("!location.hash.includes('k=')")
+        page.wait_for_selector("h1")
         return address
 
     def at_the_page(self, role: str = "operator", **options: Any) -> Page:
         """A tab in which the built page has logged in by itself, as after ``subagents ui``."""
         page = self.tab(**options)
         self.open_page(page, self.address(role))
-        page.wait_for_selector("h1")
         return page
 
 
