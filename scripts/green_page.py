@@ -30,7 +30,7 @@ def drawn(page: str, record: dict[str, Any]) -> str:
     Raises:
         ValueError: A marker is missing.
     """
-    lines = ["| tier | last green | tests | minutes | of them, in seconds | on |", "|---" * 6 + "|"]
+    lines = ["| tier | last green | tests | minutes | parts, in seconds | on |", "|---" * 6 + "|"]
     for tier, found in record.items():
         parts = ", ".join(f"{part} {seconds}" for part, seconds in found["parts"].items())
         on = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
