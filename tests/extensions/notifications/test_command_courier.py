@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.couriers.courier_places import ELSEWHERE, OUTSIDE, live_run
@@ -29,7 +30,7 @@ from subagents.extensions.notifications.command_courier import (
     CommandCourier,
     arguments,
 )
-from subagents.extensions.testing.courier_suite import announced, settled_run
+from subagents.extensions.testing.courier_suite import BOUND_S, announced, settled_run, until
 
 RUN = settled_run(requester=OUTSIDE)
 HANDED_OVER = Delivered(path=DeliveryPath.DIRECT)
@@ -107,6 +108,37 @@ def test_the_programs_exit_is_its_end_whatever_it_reads_or_leaves_running() -> N
     assert deliver(courier_of("sh", "-c", "sleep 5 & exit 0")) == HANDED_OVER
     closed = deliver(courier_of("sh", "-c", "exec <&-; exit 3"), "x" * 1_000_000)
     assert closed == DeliveryFailed(retryable=True, error="sh: exit code 3")
+
+
+@pytest.mark.requirement("courier:cancel")
+def test_cancelled_before_its_pipes_are_there_it_ends_with_all_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = CommandPlace(tmp_path)
+    place.hang()
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        connect, go_on = loop.connect_read_pipe, asyncio.Event()
+
+        async def late(*of: Any) -> Any:
+            await go_on.wait()
+            return await connect(*of)
+
+        monkeypatch.setattr(loop, "connect_read_pipe", late)
+        trying = asyncio.ensure_future(
+            (await place.courier()).deliver(RUN, announced(RUN, "done"), None)
+        )
+        await until(place.has_begun, "it runs")
+        trying.cancel()
+        await asyncio.sleep(0)
+        go_on.set()
+        async with asyncio.timeout(BOUND_S):
+            await asyncio.wait({trying})
+        assert trying.cancelled()
+        await until(lambda: place.left_behind() == 0, "its child is gone")
+
+    asyncio.run(scenario())
 
 
 @pytest.mark.requirement("courier:serves", "delivery:nested-is-internal")

@@ -81,22 +81,21 @@ class CommandCourier:
             return DeliveryFailed(retryable=True, error="its command was taken out of the settings")
         argv = arguments(template, run, message)
         env = {**self._environ, DELIVERY_VARIABLE: message.id}
+        start = asyncio.get_running_loop().subprocess_exec(
+            _Program, *argv, stdout=asyncio.subprocess.DEVNULL, env=env, start_new_session=True
+        )
+        starting = asyncio.ensure_future(start)
         try:
-            transport, program = await asyncio.get_running_loop().subprocess_exec(
-                _Program, *argv, stdout=asyncio.subprocess.DEVNULL, env=env, start_new_session=True
-            )
-        except OSError as error:
-            return DeliveryFailed(retryable=True, error=f"{argv[0]}: {error.strerror or error}")
-        try:
+            # No cancel reaches the start: given up half way it leaves children, or never ends.
+            await asyncio.wait({starting})
+            transport, program = starting.result()
             program.tell(message.text.encode(errors="replace"))
             await program.exited.wait()
             await _at_most(LAST_WORDS_S, program.silent)
+        except OSError as error:
+            return DeliveryFailed(retryable=True, error=f"{argv[0]}: {error.strerror or error}")
         finally:
-            if not program.exited.is_set():
-                kill_group(transport.get_pid())
-                # Killed, so this is short; not waiting for it would leave a zombie.
-                await asyncio.shield(program.exited.wait())
-            transport.close()
+            await asyncio.shield(_over(starting))
         status = transport.get_returncode()
         if status == 0:
             return Delivered(path=DeliveryPath.DIRECT)
@@ -171,6 +170,17 @@ class _Program(asyncio.SubprocessProtocol):
 
     def process_exited(self) -> None:
         self.exited.set()
+
+
+async def _over(starting: asyncio.Future[tuple[asyncio.SubprocessTransport, _Program]]) -> None:
+    """Its end and its group's, as soon as it has begun."""
+    with contextlib.suppress(OSError):
+        transport, program = await starting
+        if not program.exited.is_set():
+            kill_group(transport.get_pid())
+            # Killed, so this is short; not waiting for it would leave a zombie.
+            await program.exited.wait()
+        transport.close()
 
 
 async def _at_most(seconds: float, event: asyncio.Event) -> None:

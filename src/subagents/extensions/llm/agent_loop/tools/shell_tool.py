@@ -78,6 +78,7 @@ class Shell:
             )
         except BaseException:
             output.close()
+            await _kill_marked(mark)  # cancelled half way, asyncio ends the shell alone
             raise
         finally:
             os.close(writing)
