@@ -57,7 +57,7 @@ async def test_an_end_is_what_it_was_where_nobody_can_look_at_what_is_left(world
     async def gone(_run: Run, _paths: Sequence[str]) -> tuple[str, ...]:
         raise RuntimeUnavailable("its node is over")
 
-    world.engine.workplace.existing = gone  # type: ignore[method-assign]
+    world.engine.workplace.existing = gone  # type: ignore[method-assign, assignment]
     contract = Contract(artifacts=(Artifact(path="out.txt"),))
     run = await world.until(await spawn(world, TALK, {"exit": 1}, verification=contract))
 

@@ -261,7 +261,7 @@ class Spawner:
                 await self._dependencies.look_again(drafts, awaited)
                 await session_chain.load_runs(self._ledger, before)
             # The same key may have come in while this call was looking things up.
-            known = call.digests and self.keys.of(call.digests, call.inbox)
+            known = self.keys.of(call.digests, call.inbox) if call.digests else {}
             if not known:
                 drafts, runs = self._decided(drafts, awaited, call)
         except SubagentsError:
