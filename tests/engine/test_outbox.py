@@ -110,3 +110,31 @@ def test_a_runtime_that_hangs_while_it_starts_fails_the_attempt_and_frees_the_sl
         assert (await world.until(await world.spawn("quick"))).outcome == OK
 
     in_world(tmp_path, scenario, max_concurrent=1)
+
+
+@pytest.mark.requirement("outbox:start-is-bounded", "children:follow-up-turn")
+def test_a_further_turn_that_hangs_while_it_starts_keeps_no_run_from_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subagents.engine.outbox.START_S_MAX", 0.02)
+    given_up = asyncio.Event()
+
+    async def hang(_ref: AttemptRef, _message: str, **_: object) -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            given_up.set()
+
+    async def scenario(world: World) -> None:
+        world.runtime.resume = hang  # type: ignore[assignment,method-assign]
+        parent = await world.spawn("parent")
+        await world.until(parent, Phase.RUNNING)
+        await world.spawn_child(parent, "quick")
+        await world.until(parent, Phase.ENDING)
+        await asyncio.wait_for(given_up.wait(), 10)
+        run = await world.until(parent)
+
+        assert run.outcome == OK
+        assert "done" in (run.result or "")
+
+    in_world(tmp_path, scenario, max_spawn_depth=2)

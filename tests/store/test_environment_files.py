@@ -51,3 +51,20 @@ def test_what_a_crash_left_for_runs_that_were_never_stored_goes_an_hour_later(
         os.utime(each, (old, old))
     files.forget_strays(lambda run_id: run_id == TWO)
     assert [each.name for each in tmp_path.iterdir()] == [TWO]
+
+
+@pytest.mark.requirement("environment:kept")
+def test_files_that_go_while_strays_are_looked_for_are_in_nobodys_way(tmp_path: Path) -> None:
+    files = EnvironmentFiles(tmp_path)
+    files.keep([ONE, TWO], BROUGHT)
+    for each in tmp_path.iterdir():
+        os.utime(each, (0, 0))
+
+    def is_known(_run_id: RunId) -> bool:
+        files.forget(ONE)
+        files.forget(TWO)
+        return False
+
+    files.forget_strays(is_known)
+
+    assert list(tmp_path.iterdir()) == []

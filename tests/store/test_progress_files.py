@@ -1,5 +1,6 @@
 """The progress of each run in a file of its own: whole lines, whatever happened to the last one."""
 
+import os
 import stat
 from pathlib import Path
 
@@ -49,6 +50,18 @@ def test_a_torn_line_is_skipped_and_the_next_one_is_whole(tmp_path: Path, torn: 
     log.append(RUN, update(2))
 
     assert log.read(RUN) == (update(1), update(2))
+
+
+@pytest.mark.requirement("progress:log")
+def test_a_line_of_which_the_disk_takes_a_part_at_a_time_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:7]))
+    log = ProgressFiles(tmp_path)
+    log.append(RUN, update(1))
+
+    assert log.read(RUN) == (update(1),)
 
 
 @pytest.mark.requirement("progress:torn-line")

@@ -101,13 +101,6 @@ class Recovery(Value, frozen=True):
     decision: str
 
 
-def _always(settings: Settings) -> SettingsOf:
-    async def settings_of(_cwd: str) -> Settings:
-        return settings
-
-    return settings_of
-
-
 async def _no_others() -> bool:
     return True
 
@@ -411,7 +404,11 @@ class Engine:
             passes_provider=adapters.passes_provider,
         )
         self.sessions = Sessions(kernel, self.queries, self.control, self.spawner)
-        self.settings_of = adapters.settings_of or _always(settings)
+
+        async def always(_cwd: str) -> Settings:
+            return settings
+
+        self.settings_of = adapters.settings_of or always
         """What a spawn in a directory goes by that no caller makes."""
         self.parts: Mapping[str, Part] = dict(extension.made("parts", self))
         """Those of extensions, by their names."""

@@ -69,6 +69,7 @@ from subagents.errors import (
 )
 from subagents.ports import (
     TOKEN_VARIABLE,
+    AttemptRef,
     Batch,
     Freezable,
     Launch,
@@ -138,17 +139,13 @@ class Outbox:
         self._recorder = recorder
 
     def on_commit(self, batch: Batch) -> None:
-        if self._checking:
-            self._end_checks(batch)
+        for run_id, checking in self._checking.items():
+            run = batch.runs.get(run_id)
+            # Cancelled while it is verified it is over: its checks must not work on.
+            if run is not None and run.phase is not Phase.VERIFYING:
+                checking.cancel()
         for entry in batch.outbox:
             self.add(entry)
-
-    def _end_checks(self, batch: Batch) -> None:
-        """A run cancelled while it is verified is over: its checks must not work on."""
-        for run in batch.runs.values():
-            checking = self._checking.get(run.id)
-            if checking is not None and run.phase is not Phase.VERIFYING:
-                checking.cancel()
 
     def add(self, entry: OutboxEntry) -> None:
         """Queue one committed effect behind the earlier ones of its run."""
@@ -348,10 +345,7 @@ class Outbox:
             starting = self._placement.start(run, self._runtime(run), launch)
             started = await self._starting.of(starting)
         except TimeoutError:
-            # It may have started all the same, or may yet: stopped, it never will.
-            async with asyncio.timeout(START_S_MAX):
-                await self._runtime(run).stop(ref_of(run), grace_s=0)
-            return self._start_failed(number, f"it did not start within {START_S_MAX:.0f} s")
+            return await self._given_up(run, ref_of(run))
         except SubagentsError as error:
             if lack_of(error) is not None:
                 raise  # the machine's failure, and not the attempt's: tried again
@@ -436,6 +430,12 @@ class Outbox:
             at_ms=self._clock.now_ms(), attempt=number, error=error, permanent=permanent
         )
 
+    async def _given_up(self, run: Run, ref: AttemptRef) -> Event:
+        # It may have started all the same, or may yet: stopped, it never will.
+        async with asyncio.timeout(START_S_MAX):
+            await self._runtime(run).stop(ref, grace_s=0)
+        return self._start_failed(ref.number, f"it did not start within {START_S_MAX:.0f} s")
+
     async def _resume(self, run: Run, effect: ResumeAttempt) -> Event | None:
         if not _is_current(run, effect.attempt):
             return None
@@ -446,7 +446,10 @@ class Outbox:
             return self._start_failed(effect.attempt, "out of budget before its next turn")
         try:
             env = set_in(await self._env(run, effect.attempt))
-            started = await self._runtime(run).resume(ref, effect.message, env=env)
+            resuming = self._runtime(run).resume(ref, effect.message, env=env)
+            started = await self._starting.of(resuming)
+        except TimeoutError:
+            return await self._given_up(run, ref)
         except SubagentsError as error:
             if lack_of(error) is not None:
                 raise

@@ -7,6 +7,7 @@ is kept. One call's runs share one file under several names: it is written and s
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -71,9 +72,10 @@ class EnvironmentFiles:
         before = time.time() - STRAY_S
         for file in self._directory.iterdir():
             name = RunId(file.name.removeprefix("."))
-            is_old = file.stat().st_mtime < before
-            if is_old and (file.name.startswith(".") or not is_known(name)):
-                file.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):  # a spawn's, or it is being pruned
+                is_old = file.stat().st_mtime < before
+                if is_old and (file.name.startswith(".") or not is_known(name)):
+                    file.unlink()
 
     def _remember(self, run_id: RunId, environment: CallerEnvironment) -> None:
         if len(self._cached) >= CACHED_MAX:

@@ -15,6 +15,7 @@ import msgspec
 
 from subagents.domain.run.run import Progress
 from subagents.domain.run.values import RunId
+from subagents.durable_files import write_all
 
 BYTES_MAX: Final = 4 * 1024 * 1024
 """How much of a file is read: far more than 100 updates can take."""
@@ -42,7 +43,7 @@ class ProgressFiles:
             end = os.lseek(file, 0, os.SEEK_END)
             # A line that a crash tore is ended first, or it would take this one with it.
             is_torn = end > 0 and os.pread(file, 1, end - 1) != b"\n"
-            os.write(file, b"\n" * is_torn + _encoder.encode(progress) + b"\n")
+            write_all(file, b"\n" * is_torn + _encoder.encode(progress) + b"\n")
         finally:
             os.close(file)
 

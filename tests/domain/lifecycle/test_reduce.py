@@ -45,6 +45,7 @@ from subagents.domain.run.events import (
     CancelWithdrawn,
     ChildReturned,
     ChildTold,
+    ClockStepped,
     DependencySettled,
     Event,
     InterruptRequested,
@@ -82,6 +83,7 @@ from subagents.domain.run.spec import (
 )
 from subagents.domain.run.values import RunId, SessionKey, announcement_id, replace
 from subagents.domain.run.workspace import Worktree
+from subagents.domain.text.prompt import compose
 
 ERROR = Outcome(status=Status.ERROR, reason=Reason.EXIT_CODE, error="exit code 1")
 PARTIAL = Outcome(status=Status.PARTIAL, reason=Reason.REPORTED_PARTIAL, error="half")
@@ -939,6 +941,20 @@ def test_a_message_sent_while_the_follow_up_turn_starts_reaches_that_turn() -> N
     life.start()
 
     assert [effect.message for effect in life.of(SteerAttempt)] == ["and be brief"]
+
+
+@pytest.mark.requirement("steer:next-turn", "timers:clock-steps")
+@pytest.mark.parametrize("by_ms", [-3_600_000, 0, 3_600_000])
+def test_each_message_is_told_once_whatever_the_clock_is_set_to(by_ms: int) -> None:
+    life = Life.begin(resolved=a_resolved(abilities=ALL_ABILITIES)).steer("in English")
+    life.pass_ms(by_ms).grant()
+    prompt = compose(life.run)
+
+    life.steer("be brief").apply(ClockStepped(at_ms=life.at_ms, by_ms=by_ms))
+    life.start()
+
+    assert prompt == "do it\n\n[Message from me]:\nin English"
+    assert [effect.message for effect in life.of(SteerAttempt)] == ["be brief"]
 
 
 @pytest.mark.requirement("pause:queued")

@@ -330,6 +330,11 @@ def test_a_message_is_bounded_in_size_and_pace_and_not_from_the_run_itself() -> 
             check_steer(run, "x", by=itself, now_ms=NOW_MS + 2_000)
 
 
+@pytest.mark.requirement("steer:limits", "timers:clock-steps")
+def test_no_message_has_to_wait_for_a_clock_that_was_set_back() -> None:
+    check_steer(Life.begin().steer("first").run, "x", by="me", now_ms=NOW_MS - 3_600_000)
+
+
 @pytest.mark.requirement("requests:oldest-first")
 def test_open_questions_are_listed_oldest_first() -> None:
     young, old = asking(1, 1, at_ms=NOW_MS + 9), asking(2, 2)

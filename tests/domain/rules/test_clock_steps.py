@@ -4,12 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
+from tests.builders import Life
 from tests.domain.event_makers import lived
 
 from subagents.domain.lifecycle.reduce import reduce
 from subagents.domain.rules.clock_steps import moved
 from subagents.domain.rules.deadlines import next_due_ms, timer_event
 from subagents.domain.run.events import ClockStepped
+from subagents.domain.run.outcome import DeferReason, Deferred
 from subagents.domain.run.run import OVER
 
 STEPS = st.sampled_from((-3_600_000, -1_000, 700, 8 * 3_600_000))
@@ -44,3 +46,10 @@ def test_a_step_and_its_opposite_leave_a_run_as_it_was(data: DataObject, by_ms: 
     run = lived(data).run
 
     assert moved(moved(run, by_ms), -by_ms) == run
+
+
+@pytest.mark.requirement("timers:clock-steps")
+def test_a_step_after_its_end_leaves_how_long_a_run_took() -> None:
+    run = Life.begin().start().exit().deliver(Deferred(reason=DeferReason.REQUESTER_BUSY)).run
+
+    assert moved(run, 8 * 3_600_000).times == run.times

@@ -103,6 +103,13 @@ def test_telling_a_run_of_its_children_marks_them_and_leaves_the_run_as_it_was()
     assert told.told_to_nobody() == before
 
 
+@pytest.mark.requirement("children:told-once")
+def test_what_a_judge_said_is_no_result_that_did_not_arrive() -> None:
+    judged = some(1).added(Child(run_id=run_id(1), label="judge", told=True, judges=1))
+
+    assert [each.run_id for each in judged.told_to_nobody().untold] == [run_id(0)]
+
+
 @pytest.mark.requirement("children:unchanged-is-the-same")
 def test_what_changes_nothing_gives_the_list_itself() -> None:
     ended = some(2).settled(run_id(0), OK, "one").returned(run_id(0), (1, 1))

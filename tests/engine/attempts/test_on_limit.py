@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 import pytest
-from tests.engine.attempts.test_provider_gate import refused
+from tests.engine.attempts.test_provider_gate import BUSY, refused
 from tests.engine.world import World
 
 from subagents.config.settings import LaneSettings, Settings
@@ -34,6 +34,13 @@ def settings_of(
     lanes = {} if lane is None else {lane: LaneSettings(slots=1)}
     agents = {**found.agents, "limited": limited, "other": other}
     return replace(found, agents=agents, lanes={**found.lanes, **lanes})
+
+
+def saying(world: World, *script: Mapping[str, object]) -> Settings:
+    """``limited`` does this."""
+    found = settings_of(world)
+    limited = replace(found.agents["limited"], script=script)
+    return replace(found, agents={**found.agents, "limited": limited})
 
 
 async def spawn(world: World, *steps: str, settings: Settings | None = None, **spec: object) -> Run:
@@ -105,6 +112,35 @@ async def test_who_waits_behind_a_closed_gate_for_longer_than_it_may_starts_with
     assert (hurried.resolved.agent_id, hurried.result) == ("other", "done")
     assert [each.agent_id for each in world.runtime.launches] == ["limited", "other"]
     assert await world.folded(hurried.id) == hurried
+    assert (await world.run(patient.id)).phase is Phase.QUEUED
+
+
+@pytest.mark.requirement("limits:next:gate", "limits:gate:probe-refused")
+async def test_one_that_went_first_and_hands_over_closes_the_gate_of_who_refused_it(
+    world: World,
+) -> None:
+    busy = (CONTINUED, {"said": BUSY}, {"hang": True})
+    settings = saying(world, {"attempt": 1}, refused(), {"exit": 1}, *busy)
+    run = await spawn(world, "wait 1m", "agent:other", settings=settings, run_timeout_seconds=60)
+    await world.clock.advance(85)
+
+    assert (await world.until(run.id, within_s=1)).result == "done"
+    gate = world.engine.provider_gates.gate_of(await spawn(world, settings=settings))
+    assert gate is not None
+    assert gate.waits == 2
+
+
+@pytest.mark.requirement("limits:next:gate", "timers:clock-steps")
+async def test_a_clock_that_was_set_back_makes_no_wait_longer_than_the_provider_said(
+    world: World,
+) -> None:
+    settings = saying(world, refused(120_000), {"exit": 1})
+    await world.until((await spawn(world, "wait 1h", settings=settings)).id, Phase.RETRY_WAIT)
+    world.clock.set_wall(by_s=-3_600)
+    await world.clock.advance(6)
+    patient = await spawn(world, "wait 10m", "agent:other", settings=settings)
+    await world.clock.advance(6)
+
     assert (await world.run(patient.id)).phase is Phase.QUEUED
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject
 from tests.engine.attempts.test_request_desk import ask
 from tests.engine.runs.test_budget_trees import running, use
-from tests.engine.world import ME, World, settings_of
+from tests.engine.world import ME, OTHER, World, settings_of
 
 from subagents.config.settings import Budgets, DailyBudget, SpendingCap
 from subagents.domain.run.outcome import Reason, Status
@@ -64,7 +64,7 @@ def daily(limit: int) -> Budgets:
 
 def sums(world: World) -> dict[str, int]:
     shared = world.engine.shared_spending
-    return {cap.key: shared.used(cap).tokens for cap in shared.caps}
+    return {cap.key: shared.used(cap).tokens for cap in shared.caps_in_use}
 
 
 @pytest.mark.requirement("budget:day")
@@ -114,6 +114,19 @@ def test_when_the_day_is_used_up_runs_stop_queued_ones_wait_and_new_ones_are_ref
         await world.until(await world.spawn("quick"))
 
     play(tmp_path, daily(1_000), scenario, max_concurrent=2)
+
+
+@pytest.mark.requirement("budget:day", "timers:clock-steps")
+def test_a_day_that_a_wrong_clock_began_is_over_when_the_clock_is_put_right(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        for years in (1, -1):
+            world.clock.set_wall(by_s=years * 365 * 24 * 3_600)
+            await world.clock.advance(61)
+            await use(world, await running(world), 1_000)
+            with pytest.raises(Forbidden, match="of today"):
+                await world.spawn("quick")
+
+    play(tmp_path, daily(1_000), scenario)
 
 
 @pytest.mark.requirement("budget:day:kill")
@@ -202,6 +215,32 @@ def test_the_runs_of_a_plan_share_its_budget_with_what_they_spawn(tmp_path: Path
             assert run.outcome is not None
             assert "the budget of the plan" in (run.outcome.error or "")
         await world.until(await world.spawn("quick"))
+
+    play(tmp_path, Budgets(), scenario)
+
+
+@pytest.mark.requirement("budget:plan")
+def test_what_a_plan_used_counts_for_its_retries_also_after_a_restart(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        mine, hers = (
+            SpawnContext(session=each, settings=world.settings, cwd=str(tmp_path))
+            for each in (ME, OTHER)
+        )
+        (receipt,) = await world.clock.result(
+            world.engine.spawner.spawn_batch(
+                [RunAsked(spec=RunSpec(task="x", agent_id="hang"))],
+                mine,
+                plan=PlanAsked(budget=Budget(max_tokens=1_000)),
+            )
+        )
+        await world.until(receipt.run.id, Phase.RUNNING)
+        await use(world, receipt.run.id, 1_000)
+        await world.until(receipt.run.id, Phase.COMPLETED)
+        await world.restart()
+        for context in (hers, mine):
+            with pytest.raises(Forbidden, match="the budget of the plan"):
+                await world.clock.result(world.engine.spawner.retry(receipt.run.id, context))
+            await world.restart()
 
     play(tmp_path, Budgets(), scenario)
 

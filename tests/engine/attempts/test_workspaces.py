@@ -1,7 +1,7 @@
 """What attempts leave besides a result, and worktrees of runs that are no more."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,7 @@ from subagents.domain.run.workspace import Remains
 from subagents.domain.text.announcement import announcement_text
 from subagents.domain.transcript.transcript_query import LogQuery
 from subagents.engine.attempts.workspaces import begins_afresh
-from subagents.errors import UsageError
+from subagents.errors import RuntimeUnavailable, UsageError
 
 TALK: Mapping[str, object] = {"print": "first I look\nthen I write"}
 
@@ -50,6 +50,19 @@ async def test_a_run_that_met_its_deadline_keeps_its_last_words_and_the_files_of
     assert "Last words (it gave no result):\n```\nfirst I look\nthen I write\n```" in text
     assert "Files left: out.txt" in text
     assert await world.folded(run_id) == run
+
+
+@pytest.mark.requirement("salvage:last-words:every-end")
+async def test_an_end_is_what_it_was_where_nobody_can_look_at_what_is_left(world: World) -> None:
+    async def gone(_run: Run, _paths: Sequence[str]) -> tuple[str, ...]:
+        raise RuntimeUnavailable("its node is over")
+
+    world.engine.workplace.existing = gone  # type: ignore[method-assign, assignment]
+    contract = Contract(artifacts=(Artifact(path="out.txt"),))
+    run = await world.until(await spawn(world, TALK, {"exit": 1}, verification=contract))
+
+    assert run.outcome is not None
+    assert (run.outcome.status, run.outcome.reason) == (Status.ERROR, Reason.EXIT_CODE)
 
 
 @pytest.mark.requirement("salvage:last-words:every-end")

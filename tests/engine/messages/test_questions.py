@@ -7,14 +7,17 @@ from typing import Any
 import pytest
 from tests.engine.world import ME, World, in_world
 
+from subagents.domain.run.events import RequestAnswered, SignalReceived
 from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import (
+    Answer,
     Decision,
     MessageKind,
     Phase,
     Report,
     ReportStatus,
 )
+from subagents.domain.run.signals import PermissionAsked
 from subagents.domain.run.spec import Artifact, Contract
 from subagents.domain.run.values import RequestId, RunId, SessionKey
 from subagents.errors import (
@@ -413,3 +416,42 @@ async def test_a_run_without_a_live_attempt_can_say_nothing(world: World) -> Non
         await world.engine.questions.notify(waiting, "hello")
     with pytest.raises(Conflict, match="has no live attempt"):
         await world.engine.reports.report(waiting, Report(summary="x"))
+
+
+@pytest.mark.requirement("permissions:for-agent", "requests:first-answer-counts")
+@pytest.mark.parametrize(
+    ("text", "decision", "allowed"),
+    [
+        ("deny", Decision.DENY, ()),
+        ("for this agent", Decision.ANSWER, ("Bash: make",)),
+    ],
+)
+async def test_an_answer_that_came_second_allows_the_agent_nothing(
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    decision: Decision,
+    allowed: tuple[str, ...],
+) -> None:
+    run_id, now = await world.working(), world.clock.now_ms()
+    asked = PermissionAsked("key", "call", "Bash", "make", call="Bash: make")
+    event = SignalReceived(at_ms=now, attempt=1, signal=asked)
+    run = await world.clock.result(world.engine.ledger.apply(run_id, event))
+    (request,) = run.pending_requests
+    counts = Answer(decision=decision, text=text, by="her", at_ms=now)
+    first = RequestAnswered(at_ms=now, request_id=request.id, answer=counts)
+    log = world.engine.adapters.logs.allowed_calls
+    change = log.change
+
+    def changed(agent_id: str, call: str, *, allow: bool) -> None:
+        change(agent_id, call, allow=allow)
+        if allow:
+            world.engine.ledger.apply_now(run_id, first)
+
+    monkeypatch.setattr(log, "change", changed)
+    second = world.engine.questions.answer(
+        request.id, "for this agent", decision=Decision.ANSWER, by="him"
+    )
+
+    assert not await world.clock.result(second)
+    assert log.read() == {"hang": allowed}

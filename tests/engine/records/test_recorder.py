@@ -314,6 +314,49 @@ async def test_silence_is_told_once_and_again_after_something_was_said(world: Wo
     assert len(await alerts(world, run_id)) == 1
 
 
+@pytest.mark.requirement("alerts:stuck-once", "recorder:restart")
+async def test_what_was_said_while_no_daemon_was_there_was_no_silence(world: World) -> None:
+    class Late(Talkative):
+        """Whose output takes a moment to be read."""
+
+        async def watch(
+            self, ref: AttemptRef, *, cursor: int, positions: Mapping[str, int]
+        ) -> AsyncIterator[tuple[Signal | OutputBatch, int]]:
+            await self._clock.sleep(1)
+            async for found in super().watch(ref, cursor=cursor, positions=positions):
+                yield found
+
+    runtime = Late(world.clock, Abilities(survives_daemon=True))
+    await world.crash()
+    await world.boot(runtime)
+    run_id = await world.working()
+    runtime.words = texts(1)
+    await world.crash()
+    world.clock.jump(3_600)
+    await world.boot()
+    await world.clock.advance(290)
+    assert await alerts(world, run_id) == []
+
+    await world.clock.advance(20)
+
+    assert len(await alerts(world, run_id)) == 1
+
+
+@pytest.mark.requirement("alerts:stuck-once", "pause:freezes")
+@pytest.mark.world(abilities=Abilities(survives_daemon=True, freeze=True))
+async def test_how_long_a_worker_was_paused_is_no_silence(world: World) -> None:
+    run_id = await world.working()
+    await world.clock.result(world.engine.control.pause(run_id, by="me"))
+    await world.clock.advance(3_600)
+    await world.clock.result(world.engine.control.resume(run_id, by="me"))
+    await world.clock.advance(290)
+    assert await alerts(world, run_id) == []
+
+    await world.clock.advance(20)
+
+    assert len(await alerts(world, run_id)) == 1
+
+
 @pytest.mark.requirement("daemon:idle")
 def test_a_thousand_quiet_runs_are_looked_at_only_when_one_of_them_is_due(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

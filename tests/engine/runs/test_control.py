@@ -115,6 +115,27 @@ async def test_a_queued_run_reads_the_message_with_its_task(world: World) -> Non
     assert world.runtime.launches[-1].prompt == ("do quick\n\n[Message from me]:\nin English")
 
 
+@pytest.mark.requirement("steer:unable", "steer:next-turn")
+@pytest.mark.world(max_spawn_depth=2)
+@pytest.mark.parametrize("resumes", [True, False])
+async def test_what_a_run_is_told_while_its_children_work_is_for_its_next_turn_if_it_has_one(
+    world: World,
+    resumes: bool,  # noqa: FBT001
+) -> None:
+    world.runtime.abilities = Abilities(survives_daemon=True, steer=True, resume=resumes)
+    parent = await world.spawn("parent")
+    await world.until(parent, Phase.RUNNING)
+    await world.spawn_child(parent, "hang")
+    await world.until(parent, Phase.ENDING)
+    told = world.clock.result(world.engine.control.steer(parent, "hurry", by="me"))
+
+    if resumes:
+        assert await told == "queued"
+    else:
+        with pytest.raises(Conflict, match="takes no further turn"):
+            await told
+
+
 @pytest.mark.requirement("steer:unable")
 @pytest.mark.world(abilities=Abilities())
 async def test_a_runtime_that_takes_no_messages_says_so(world: World) -> None:

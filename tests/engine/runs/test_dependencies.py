@@ -1,5 +1,6 @@
 """Dependencies, fan-in and retries, from spawn to announcement."""
 
+import asyncio
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from subagents.domain.run.outcome import (
     Status,
     VerificationState,
 )
-from subagents.domain.run.run import Phase
+from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import (
     Artifact,
     Contract,
@@ -21,6 +22,7 @@ from subagents.domain.run.spec import (
     OnFailure,
     RunSpec,
 )
+from subagents.domain.run.values import RunId
 from subagents.domain.text.event_words import sentence
 from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import (
@@ -31,6 +33,30 @@ from subagents.errors import (
 from subagents.ports import RunFilter
 
 CONTRACT = Contract(artifacts=(Artifact(path="out.txt"),))
+
+
+@pytest.mark.requirement("dependencies:released", "sessions:continue:once")
+async def test_a_dependency_that_ends_while_a_session_is_loaded_is_not_awaited_for_ever(
+    world: World,
+) -> None:
+    before = await world.spawn()
+    await world.until(before, Phase.COMPLETED)
+    awaited = await world.spawn("slow", label="research")
+    ledger, goes_on = world.engine.ledger, asyncio.Event()
+    load_run = ledger.load_run
+
+    async def late(run_id: RunId) -> Run:
+        await goes_on.wait()
+        return await load_run(run_id)
+
+    ledger.load_run = late  # type: ignore[method-assign]
+    spawning = asyncio.ensure_future(world.try_spawn(continues=before, depends_on=("research",)))
+    await world.clock.idle()
+    await world.until(awaited, Phase.COMPLETED)
+    goes_on.set()
+
+    receipt = await world.clock.result(spawning)
+    assert (await world.until(receipt.run.id)).outcome == OK
 
 
 @pytest.mark.requirement("dependencies:released", "dependencies:chain-running")

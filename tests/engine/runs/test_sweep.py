@@ -1,6 +1,7 @@
 """The periodic pass: what the timers missed, archiving and pruning."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,12 +9,13 @@ import pytest
 from tests.engine.world import ME, T, World, in_world
 
 from subagents.config.settings import SubagentDefaults
+from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.run import Phase
 from subagents.domain.run.spec import Cleanup, Mode
 from subagents.domain.run.values import RunId, announcement_id
 from subagents.engine.runs.spawn_call import SpawnContext
-from subagents.engine.runs.sweep import ROWS_MAX
-from subagents.errors import Conflict, NotFound
+from subagents.engine.runs.sweep import ROWS_MAX, STRAYS_AGAIN_MS
+from subagents.errors import Conflict, NodeUnreachable, NotFound, RuntimeUnavailable
 from subagents.extensions.testing.stored_values import a_run, over, spawned
 from subagents.ports import AttemptRef, RunFilter
 
@@ -161,6 +163,47 @@ async def test_a_session_whose_run_is_being_pruned_cannot_be_gone_on_with(world:
 
     assert refused.is_set()
     assert world.store.count(RunFilter(archived=True), most=10_000) == 0
+
+
+@pytest.mark.requirement("sweep:prune")
+@pytest.mark.parametrize("why", [RuntimeUnavailable("cannot delete"), NodeUnreachable("is down")])
+async def test_a_run_whose_files_stay_keeps_neither_others_nor_the_rest_of_a_pass(
+    world: World, why: Exception
+) -> None:
+    stuck, forget = await ready_to_prune(world), world.runtime.forget
+
+    async def refuse(ref: AttemptRef) -> None:
+        if ref.run_id == stuck:
+            raise why
+        await forget(ref)
+
+    world.runtime.forget = refuse  # type: ignore[method-assign]
+    other = await ready_to_prune(world)
+    await world.clock.result(world.engine.sweep.once())
+
+    assert (world.store.run(other) is None) is isinstance(why, RuntimeUnavailable)
+    assert world.store.run(stuck) is not None
+    world.runtime.forget = forget  # type: ignore[method-assign]
+    await world.clock.result(world.engine.sweep.once())
+    assert (world.store.run(stuck), world.store.run(other)) == (None, None)
+
+
+@pytest.mark.requirement("environment:kept")
+async def test_what_a_crash_left_of_a_spawn_goes_although_the_next_start_followed_at_once(
+    world: World,
+) -> None:
+    environments = world.engine.adapters.logs.environments
+    environments.keep([RunId("r-never")], CallerEnvironment(given={"TOKEN": "hush"}))
+    left = world.directory / "environments" / "r-never"
+    await world.restart()
+    await world.clock.result(world.engine.sweep.once())
+    assert left.exists()
+
+    os.utime(left, (0, 0))
+    world.clock.jump(STRAYS_AGAIN_MS / 1_000)
+    await world.clock.result(world.engine.sweep.once())
+
+    assert not left.exists()
 
 
 async def ready_to_prune(world: World) -> RunId:

@@ -71,3 +71,21 @@ async def test_a_daemon_that_begins_after_the_clock_was_set_goes_by_it(world: Wo
 
     assert run.outcome is not None
     assert run.outcome.status is Status.TIMEOUT
+
+
+@pytest.mark.requirement("timers:clock-steps", "children:follow-up-turn")
+@pytest.mark.world(max_spawn_depth=2)
+async def test_a_run_that_waits_for_its_children_has_its_next_turn_although_the_machine_slept(
+    world: World,
+) -> None:
+    parent = await world.spawn("parent", run_timeout_seconds=100)
+    await world.until(parent, Phase.RUNNING)
+    await world.spawn_child(parent, "slow")
+    await world.until(parent, Phase.ENDING)
+    world.clock.suspend(8 * 3_600)
+    world.engine.timers.take_step()
+
+    run = await world.until(parent)
+
+    assert len(world.runtime.turns) == 1
+    assert await world.folded(parent) == run

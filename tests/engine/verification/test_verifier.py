@@ -145,6 +145,11 @@ def test_the_checkers_own_trouble_is_not_held_against_the_work(
 
     monkeypatch.setattr(artifacts, "_decode", disk_error)
     broken = verify(Contract(artifacts=(Artifact(path="a.json", json=True),)), tmp_path)
+    for also in (
+        Artifact(path="*.json", min_files=2, json=True),
+        Artifact(path="a.json", newer_than="a.json", json=True),
+    ):
+        assert verify(Contract(artifacts=(also,)), tmp_path).verdict is Verdict.FAILED
     monkeypatch.setattr(sys, "executable", "/bin/false")
     crashed = verify(Contract(artifacts=(Artifact(path="a.json", schema=True),)), tmp_path)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "nowhere"))

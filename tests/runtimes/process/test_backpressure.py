@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from tests.runtimes.attempt_harness import off_loop, until_async
 
-from subagents.domain.run.values import AttemptId
+from subagents.domain.run.values import AttemptId, RunId
+from subagents.engine.kernel.system_clock import SystemClock
 from subagents.runtimes.process.backpressure import (
     RECORD,
     UNREAD_BYTES_MAX,
@@ -18,15 +19,19 @@ from subagents.runtimes.process.backpressure import (
     Backpressure,
 )
 from subagents.runtimes.process.processes import Census, Marker
+from subagents.runtimes.process.shim import AttemptDirectory, ProcessAttempts
 
 
 class Noisy:
     """A worker with a child, and how much of what it wrote is unread."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, root: Path) -> None:
+        self.attempts = ProcessAttempts(root, SystemClock(), off_loop)
+        self.attempt = AttemptDirectory(root, RunId("r-noisy"), 1)
+        self.directory = self.attempt.path
+        self.directory.mkdir(parents=True)
         self.unread = 0
-        self.marker = Marker(AttemptId("r-noisy#1"), str(directory))
+        self.marker = Marker(AttemptId("r-noisy#1"), str(root))
         env = {**os.environ, **self.marker.variables()}
         command = ["sh", "-c", "cat /dev/zero > /dev/null & echo; wait"]
         self.worker = subprocess.Popen(command, env=env, stdout=subprocess.PIPE)
@@ -124,3 +129,29 @@ async def test_whoever_adopts_a_worker_that_was_held_lets_it_go_on(noisy: Noisy)
     await noisy.watcher().take_over()
     await seen(lambda: "T" not in noisy.states())
     assert not (noisy.directory / RECORD).exists()
+
+
+@pytest.mark.requirement("runtimes:backpressure", "pause:freezes")
+async def test_a_paused_worker_goes_on_when_it_was_read_and_its_pause_is_over(noisy: Noisy) -> None:
+    attempts, of_it = noisy.attempts, (noisy.marker.attempt_id, noisy.attempt)
+
+    async def read(pressure: Backpressure) -> None:
+        def is_let_go() -> bool:
+            pressure.look()
+            return not (noisy.directory / RECORD).exists()
+
+        noisy.unread = 0
+        await seen(is_let_go)
+
+    async with held(noisy) as pressure:
+        await attempts.freeze(*of_it)
+        await read(pressure)
+        assert noisy.is_held()
+        await attempts.thaw(*of_it)
+        await seen(lambda: "T" not in noisy.states())
+    async with held(noisy) as pressure:
+        await attempts.freeze(*of_it)
+        await attempts.thaw(*of_it)
+        assert noisy.is_held()
+        await read(pressure)
+        await seen(lambda: "T" not in noisy.states())

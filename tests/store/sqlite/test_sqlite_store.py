@@ -14,10 +14,16 @@ from pathlib import Path
 import pytest
 from tests.store.sqlite.sqlite_place import a_store, filled
 
+from subagents.domain.run.values import RunId
 from subagents.errors import AlreadyRunning, CorruptState, StoreUnavailable
 from subagents.extensions.testing.stored_values import a_run, over, spawned
 from subagents.ports import RunFilter
-from subagents.store.sqlite.sqlite_store import HELD_BYTES, SHRINK_PAGES, SqliteStore
+from subagents.store.sqlite.sqlite_store import (
+    HELD_BYTES,
+    READERS_MAX,
+    SHRINK_PAGES,
+    SqliteStore,
+)
 
 # -- the file ------------------------------------------------------------------------------------
 
@@ -30,6 +36,24 @@ def test_the_database_is_nobody_elses_business(tmp_path: Path) -> None:
 
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.requirement("store:readers")
+def test_connections_that_could_not_be_made_leave_room_for_those_that_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_memory() -> sqlite3.Connection:
+        raise MemoryError
+
+    with closing(a_store(tmp_path / "subagents.db")) as store:
+        store.open("one")
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "_connect", no_memory)
+            for _ in range(READERS_MAX):
+                with pytest.raises(MemoryError):
+                    store.run(RunId("r-none"))
+
+        assert store.run(RunId("r-none")) is None
 
 
 @pytest.mark.requirement("store:place")

@@ -301,6 +301,7 @@ def _slot_granted(run: Run, event: events.SlotGranted) -> Transition:
         token_hashes=(event.token_hash,) if event.token_hash else (),
         node=event.node,
         handed_over=run.retry.handed_over,
+        steers_before=run.control.steers_total if run.control.steers else 0,
     )
     # Kept over retries: the run's budget of seconds counts from its first slot.
     started_ms = run.times.started_at_ms or event.at_ms
@@ -397,11 +398,8 @@ def _attempt_started(run: Run, event: events.AttemptStarted) -> Transition:
     # Messages from before the start were part of the prompt (or of the turn); later ones go in now.
     effects: tuple[Effect, ...] = ()
     if run.control.steers:
-        pending = tuple(
-            s
-            for s in run.control.steers
-            if s.at_ms > attempt.times.requested_at_ms or not is_first_turn
-        )
+        known = attempt.steers_before if is_first_turn else 0
+        pending = tuple(each for each in run.control.steers if each.number > known)
         run = steered(run, pending)
         effects = tuple(
             SteerAttempt(attempt=attempt.number, number=steer.number, message=steer.message)

@@ -126,34 +126,23 @@ TRANSITIONS: Final[Mapping[tuple[Phase, type], frozenset[Phase]]] = {
 }
 """Every legal ``(phase, event)`` and the phases it may lead to."""
 
-# Without WAITING, mostly: a run that waits has had no attempt and no child yet, so that an event of
-# one is no late fact there but a fault.
 _LATE: Final[Mapping[type, frozenset[Phase]]] = {
-    events.DependencySettled: frozenset(P) - {P.WAITING},
-    events.ChildAlerted: frozenset(P) - {P.WAITING},
-    events.BaselineTaken: frozenset(P) - {P.WAITING},
-    events.FilesLeft: frozenset(P) - {P.WAITING},
-    events.AttemptStarted: frozenset(P) - {P.WAITING},
-    events.AttemptStartFailed: frozenset(P) - {P.WAITING},
-    events.AttemptTakenOver: frozenset(P) - {P.WAITING},
-    events.ProviderClosed: frozenset(P) - {P.WAITING},
-    events.AttemptPlaced: frozenset(P) - {P.WAITING},
-    events.WorktreePlanned: frozenset(P) - {P.WAITING},
-    events.TokenIssued: frozenset(P) - {P.WAITING},
-    events.SignalReceived: frozenset(P) - {P.WAITING},
-    events.LeaseExpired: frozenset(P) - {P.WAITING},
-    events.TimerFired: frozenset(P),
+    # A run that waits has had no attempt and no child yet: there, an event of one is no late fact
+    # but a fault.
+    **dict.fromkeys(
+        (
+            *(events.DependencySettled, events.ChildAlerted, events.BaselineTaken),
+            *(events.FilesLeft, events.AttemptStarted, events.AttemptStartFailed),
+            *(events.AttemptTakenOver, events.ProviderClosed, events.AttemptPlaced),
+            *(events.WorktreePlanned, events.TokenIssued, events.SignalReceived),
+            *(events.LeaseExpired, events.ChecksPassed, events.VerificationFinished),
+            *(events.SteerSettled, events.ChildSettled, events.ChildTold, events.ChildReturned),
+            *(events.ChildSpent, events.RequestHeld, events.RequestAnswered),
+        ),
+        frozenset(P) - {P.WAITING},
+    ),
+    **dict.fromkeys((events.TimerFired, events.BudgetExhausted), frozenset(P)),
     events.ClockStepped: frozenset(OVER),
-    events.ChecksPassed: frozenset(P) - {P.WAITING},
-    events.VerificationFinished: frozenset(P) - {P.WAITING},
-    events.SteerSettled: frozenset(P) - {P.WAITING},
-    events.ChildSettled: frozenset(P) - {P.WAITING},
-    events.ChildTold: frozenset(P) - {P.WAITING},
-    events.ChildReturned: frozenset(P) - {P.WAITING},
-    events.ChildSpent: frozenset(P) - {P.WAITING},
-    events.RequestHeld: frozenset(P) - {P.WAITING},
-    events.BudgetExhausted: frozenset(P),
-    events.RequestAnswered: frozenset(P) - {P.WAITING},
     # The effects behind these two are performed again after a crash.
     events.DeliverySettled: frozenset({P.ANNOUNCE_DEFERRED, P.COMPLETED_GIVEUP}),
     events.CleanedUp: frozenset({P.COMPLETED}),

@@ -325,10 +325,10 @@ def check_steer(run: Run, message: str, *, by: str, now_ms: int) -> None:
     # Each message may be a turn: an agent that writes to itself would never end.
     if by in {run.id, run.session_key}:
         raise Forbidden("a run cannot steer itself", guardrail="steer")
-    last_ms = run.control.last_steer_ms
-    left_ms = 0 if last_ms is None else last_ms + STEER_INTERVAL_MS - now_ms
-    if left_ms > 0:
-        raise RateLimited("one message per 2 seconds", retry_after_s=_seconds(left_ms))
+    passed_ms = now_ms - (run.control.last_steer_ms or 0)
+    if 0 <= passed_ms < STEER_INTERVAL_MS:  # less: the clock was set back
+        left_s = _seconds(STEER_INTERVAL_MS - passed_ms)
+        raise RateLimited("one message per 2 seconds", retry_after_s=left_s)
 
 
 def question_count(runs: Iterable[Run]) -> int:

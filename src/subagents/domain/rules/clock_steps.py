@@ -15,6 +15,11 @@ def moved(run: Run, by_ms: int) -> Run:
     """
     # Every stored time that something is due at, or measured from, must be in here: one that is
     # left out comes hours too early, or late, after a laptop slept.
+    if run.delivery is not None:
+        due_ms, since_ms = run.delivery.due_ms, run.delivery.first_failure_ms
+        moved_on = {"due_ms": _moved(due_ms, by_ms), "first_failure_ms": _moved(since_ms, by_ms)}
+        # When its work began and ended is a record.
+        return replace(run, delivery=replace(run.delivery, **moved_on))
     return replace(
         run,
         times=replace(
@@ -45,12 +50,6 @@ def moved(run: Run, by_ms: int) -> Run:
             and replace(run.control.planned, due_ms=run.control.planned.due_ms + by_ms),
         ),
         alerts=replace(run.alerts, since_ms=_moved(run.alerts.since_ms, by_ms)),
-        delivery=run.delivery
-        and replace(
-            run.delivery,
-            due_ms=_moved(run.delivery.due_ms, by_ms),
-            first_failure_ms=_moved(run.delivery.first_failure_ms, by_ms),
-        ),
         attempts=(*run.attempts[:-1], *(_attempt(each, by_ms) for each in run.attempts[-1:])),
     )
 

@@ -257,8 +257,8 @@ class Children(LinkedRuns[Child]):
         return new
 
     def told_to_nobody(self) -> Self:
-        """With all as children whose results did not arrive."""
-        return type(self)(replace(child, told=False) for child in self)
+        """With all but judges as children whose results did not arrive."""
+        return type(self)(replace(child, told=child.judges is not None) for child in self)
 
     def returned(self, run_id: str, place: tuple[int, int]) -> Self:
         """With the attempt and turn to which the result of one that ended went out."""

@@ -294,6 +294,8 @@ class Attempt(Value, frozen=True):
     """Name of the node on which it runs, its place; None = it has none yet, or it is not known."""
     handed_over: int = 0
     """``Retry.handed_over`` when it began."""
+    steers_before: int = 0
+    """The number of the newest message that is part of what it begins with."""
 
 
 class Decision(StrEnum):
@@ -748,11 +750,6 @@ class Run(Value, frozen=True):
         if not self.children.active:
             return ()
         return tuple(child for child in self.children if child.outcome is None)
-
-    @property
-    def waits_for_runs(self) -> bool:
-        """Whether it cannot begin before another run has ended."""
-        return self.phase is Phase.WAITING and self.waiting.dependencies.active > 0
 
     @property
     def pending_requests(self) -> tuple[Request, ...]:

@@ -47,7 +47,7 @@ def compose(run: Run) -> str:
     attempt = run.attempt
     # Later ones go into the live attempt, or its next turn; here too, they would come twice.
     for steer in run.control.steers:
-        if steer.at_ms <= attempt.times.requested_at_ms:
+        if steer.number <= attempt.steers_before:
             text += f"\n\n[Message from {steer.by}]:\n{steer.message}"
     if attempt.retry.reason is None:
         return text

@@ -115,7 +115,7 @@ class ProviderGates:
         """Learn from a signal of the run's newest attempt."""
         match signal:
             case ResultSeen(is_limit=True):
-                self._refused(run, signal.retry_after_ms)
+                self._refused(run, self._provider_of(run), signal.retry_after_ms)
             case ResultSeen(is_error=False):
                 self._got_through(run)
             case UsageSeen(usage=usage) if self._gates:
@@ -157,14 +157,14 @@ class ProviderGates:
                         continue
                     ended = run.attempts[-1].outcome if run.attempts else None
                     if ended is not None and ended.reason is Reason.PROVIDER_LIMIT:
-                        self._refused(run, None)  # stopped while its program waited
+                        # Stopped while its program waited. Another agent may have the run now.
+                        self._refused(run, Provider(name=gate.provider, key=key), None)
                     else:
                         self._open(key)
 
-    def _refused(self, run: Run, retry_after_ms: int | None) -> None:
+    def _refused(self, run: Run, provider: Provider, retry_after_ms: int | None) -> None:
         """A refusal ended the run's attempt."""
         known = self._backing_off.get(run.id)
-        provider = self._provider_of(run)
         self._gates[provider.key] = provider_limits.refused(
             self._gates.get(provider.key),
             provider=provider.name,
@@ -265,7 +265,10 @@ class ProviderGates:
         """Each wait takes as long as it would have."""
         for key, gate in self._gates.items():
             self._gates[key] = replace(
-                gate, until_ms=gate.until_ms + by_ms, probe_at_ms=gate.probe_at_ms + by_ms
+                gate,
+                until_ms=gate.until_ms + by_ms,
+                told_until_ms=gate.told_until_ms + by_ms,
+                probe_at_ms=gate.probe_at_ms + by_ms,
             )
         for run_id, found in self._backing_off.items():
             if found.until_ms is not None:

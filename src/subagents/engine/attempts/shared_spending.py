@@ -100,11 +100,6 @@ class SharedSpending:
     # -- the sums ----------------------------------------------------------------------------
 
     @property
-    def caps(self) -> tuple[SharedCap, ...]:
-        """Every cap that is known now."""
-        return (*self._configured, *self._plans.values())
-
-    @property
     def caps_in_use(self) -> tuple[SharedCap, ...]:
         """Those of the configuration, and of plans that have an open run."""
         plans = (run.resolved.plan for run in self._ledger.live.values())
@@ -152,17 +147,13 @@ class SharedSpending:
                 self._before, seen = self._used, {}
             keys = {cap.key for cap in self._configured}
             self._used = {key: used for key, used in seen.items() if key in keys}
-        await self._load_plans()
-        self._look_at_limits(self.caps)
+        await self.adopt(await self._off_loop(self._store.load_open))
+        self._look_at_limits(self._configured)
 
-    async def _load_plans(self) -> None:
-        open_runs = await self._off_loop(self._store.load_open)
-        for run in open_runs:
-            if run.resolved.plan is not None and run.resolved.plan.id not in self._plans:
-                self._know_plan(run.resolved.plan)
-        if self._plans:
-            plans = {cap.key: cap for cap in self._plans.values()}
-            await self._off_loop(lambda: self._count_plans(open_runs, plans))
+    async def recall(self, runs: Iterable[Run]) -> None:
+        """Count what the plans of these have used that had no open run when this start counted."""
+        plans = ((run, run.resolved.plan) for run in runs)
+        await self.adopt([run for run, plan in plans if plan and plan.id not in self._plans])
 
     async def adopt(self, open_runs: Sequence[Run]) -> None:
         """Count what the plans of runs that become ours have used; before they are."""
@@ -180,10 +171,12 @@ class SharedSpending:
             self._add(run, shared_caps.used_by(run), caps)
 
     def _count_plans(self, open_runs: Iterable[Run], plans: Mapping[str, SharedCap]) -> None:
-        """Of each plan with an open run: its runs, which share a requester, and all below them."""
+        """Of each plan: its steps, what else their requesters asked for, and all below them."""
         seen: set[RunId] = set()
         requesters = {run.requester for run in open_runs if run.resolved.plan is not None}
-        pending = [run for each in requesters for run in self._pages(RunFilter(requester=each))]
+        filters = [RunFilter(requester=each) for each in requesters]
+        filters.append(RunFilter(steps_of=tuple(cap.plan or "" for cap in plans.values())))
+        pending = [run for each in filters for run in self._pages(each)]
         while pending:
             run = pending.pop()
             if run.id in seen or run.resolved.plan is None:
@@ -269,7 +262,9 @@ class SharedSpending:
 
     def _turn_day(self, at_ms: int) -> None:
         """At midnight what was used of daily caps is nothing again; what is held stays held."""
-        if at_ms < self._day.end_ms:
+        begin_ms, end_ms = self._day
+        # Set back for longer, the clock was wrong before: that day may be years away.
+        if begin_ms - (end_ms - begin_ms) <= at_ms < end_ms:
             return
         self._day = self._day_of(at_ms)
         for cap in self._configured:

@@ -291,7 +291,10 @@ class Supervisor:
                 # takes over meanwhile has to see this signal again.
                 await self._recorder.written(run)
                 self._flush(run, watched)
-                await self._look_at_remains(run, seen)
+                # Before its end, too: readers of that find there what it left.
+                remains = await self._remains(self._ledger.live.get(run.id, run), seen)
+                if remains is not None:
+                    self._apply(run, RemainsSeen(key=f"{run.attempt_id}:remains", remains=remains))
             elif isinstance(seen, LongResult | ResultSeen):
                 # Before it, too: when this fails, the result has to be read again.
                 seen = await self._results.kept(run, seen)  # noqa: PLW2901
@@ -339,12 +342,6 @@ class Supervisor:
                 run, watched.settled_cursor, dict(watched.positions), ended=True
             )
             self._tasks.start(discarding, f"discard output of {run.attempt_id}")
-
-    async def _look_at_remains(self, run: Run, seen: Signal) -> None:
-        """Record what the attempt left, before its end: readers of that find it there."""
-        remains = await self._remains(self._ledger.live.get(run.id, run), seen)
-        if remains is not None:
-            self._apply(run, RemainsSeen(key=f"{run.attempt_id}:remains", remains=remains))
 
     def _hold(self, run: Run, watched: _Watched, signal: Signal) -> None:
         if not watched.held:

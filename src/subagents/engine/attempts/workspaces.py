@@ -20,7 +20,7 @@ from subagents.domain.transcript.transcript_query import LogQuery
 from subagents.engine.attempts.placement import WorkplaceOf
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.records.recorder import Recorder
-from subagents.errors import CorruptState, NotFound, StoreUnavailable, SubagentsError, UsageError
+from subagents.errors import CorruptState, NotFound, SubagentsError, Unavailable, UsageError
 from subagents.ports import Diff, Worktrees
 from subagents.text import cut_start
 
@@ -134,12 +134,12 @@ class Workspaces:
                     files=await self._files(run) if is_bad else (),
                     changes=await self._at(run).changes(run) if run.resolved.worktree else None,
                 )
-        except StoreUnavailable as error:
-            log.warning("what %s left was not looked at: %s", run.attempt_id, error)
-            return None
         except TimeoutError:
             late = Changes(error=f"not looked at within {LOOK_S_MAX:.0f} s")
             found = Remains(changes=late if run.resolved.worktree is not None else None)
+        except (Unavailable, OSError) as error:
+            log.warning("what %s left was not looked at: %s", run.attempt_id, error)
+            return None
         return None if found == Remains() else found
 
     async def _words(self, run: Run, attempt: Attempt) -> str | None:
@@ -211,10 +211,11 @@ class Workspaces:
         """Remove the clean worktrees of runs that are deleted; the others stay, with their work."""
         if self.worktrees is None:
             return
-        now = self._clock.steady_ms()
+        now, known = self._clock.steady_ms(), self._looked_at_ms.items()
+        self._looked_at_ms = {path: at for path, at in known if now - at < LOOK_AGAIN_MS}
         for kept in await self.worktrees.kept():
             path = kept.tree.path
-            if now - self._looked_at_ms.get(path, -LOOK_AGAIN_MS) < LOOK_AGAIN_MS:
+            if path in self._looked_at_ms:
                 continue
             self._looked_at_ms[path] = now
             if kept.run_id in self._ledger.live or self.is_used(kept.tree):

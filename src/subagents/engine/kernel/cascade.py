@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from typing import Protocol, assert_never
 
-from subagents.domain.run.alert import Alert
 from subagents.domain.run.effects import (
     CancelChildren,
     ConsumeChildren,
@@ -100,7 +99,8 @@ def follow(  # noqa: C901, PLR0912 - one branch per follow-up
             runs.batch.outdated.append((source.id, at_ms, reader))
             return ()
         case Raise(alerts=alerts):
-            return _raise_alerts(runs, source, alerts, at_ms)
+            raised = (Alerted(at_ms=at_ms, alert=alert) for alert in alerts)
+            return [caused for each in raised for caused in runs.step(source.id, each)]
         case PassOn():
             return _pass_on(runs, source, followup, at_ms)
         case _:
@@ -159,13 +159,6 @@ def _consume_children(
         child = runs.live.get(child_id)
         if child is not None and child.announcement_consumed_ms is None:
             yield from consume(runs, child, read)
-
-
-def _raise_alerts(
-    runs: Changes, source: Run, alerts: Iterable[Alert], at_ms: int
-) -> Iterator[tuple[Run, FollowUp]]:
-    for alert in alerts:
-        yield from runs.step(source.id, Alerted(at_ms=at_ms, alert=alert))
 
 
 def _pass_on(

@@ -129,7 +129,7 @@ class Lanes:
             self._active[run.requester].pop(run.id, None)
         else:
             self._active[run.requester][run.id] = None
-        if run.phase is Phase.WAITING and run.waits_for_runs:
+        if run.phase is Phase.WAITING and run.waiting.dependencies.active:
             self._waits_for_runs[run.requester].add(run.id)
         elif (waiting := self._waits_for_runs.get(run.requester)) is not None:
             waiting.discard(run.id)

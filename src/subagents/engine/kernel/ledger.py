@@ -356,16 +356,13 @@ class Ledger:
             self._begin()
 
     def _begin(self) -> "asyncio.Future[int]":
-        batch, self._in_flight = self._swap()
+        # What is applied while this batch is written goes into the next one, and its callers
+        # wait for that one: they belong to exactly one batch.
+        self._in_flight, self._committed = self._committed or Waiters(), None
+        batch = self._runs.take()
         self._begun_s = time.perf_counter()
         self._write = asyncio.ensure_future(self._off_loop(partial(self._store.commit, batch)))
         return self._write
-
-    def _swap(self) -> tuple[Batch, Waiters]:
-        # What is applied while this batch is written goes into the next one, and its callers
-        # wait for that one: they belong to exactly one batch.
-        waiters, self._committed = self._committed or Waiters(), None
-        return self._runs.take(), waiters
 
     def _wake(self) -> None:
         if self._resting is not None and not self._resting.done():

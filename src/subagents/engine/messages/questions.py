@@ -171,13 +171,16 @@ class Questions:
         answer = Answer(decision=decision, text=text, by=by, at_ms=now)
         event = RequestAnswered(at_ms=now, request_id=request_id, answer=answer)
         live = self._ledger.live.get(_run_of(request_id))
-        call = open_questions.allowed_call(request, text, decision)
+        call, allow = open_questions.allowed_call(request, text, decision), None
         if call is not None and live is not None:
             # Before: an answer that was acknowledged holds for the next run, whatever is killed.
-            allow = partial(self._allowed.change, live.resolved.agent_id, call, allow=True)
-            await self._off_loop(allow)
+            allow = partial(self._allowed.change, live.resolved.agent_id, call)
+            await self._off_loop(partial(allow, allow=True))
         run = await self._ledger.apply(_run_of(request_id), event)
         stored = next(r for r in run.questions.requests if r.id == request_id)
+        counts = stored.answer or answer
+        if allow and not open_questions.allowed_call(stored, counts.text or "", counts.decision):
+            await self._off_loop(partial(allow, allow=False))  # somebody was quicker, and did not
         return stored.answer == answer
 
     async def notify(self, run_id: RunId, message: str, *, priority: str = "info") -> None:

@@ -134,11 +134,10 @@ class Recorder:
         """Forget what is in memory; the log is read again."""
         self._open.clear()
         self._waiting.clear()
-        self._of_before = set(self._ledger.published)
+        self._of_before.clear()
         self._is_paused = False
         self._due.clear()
-        for run in self._ledger.published.values():
-            self._expect(run)
+        self.adopt(self._ledger.published.values())
 
     def adopt(self, runs: Iterable[Run]) -> None:
         """Runs that somebody else recorded so far join those in memory."""
@@ -176,11 +175,12 @@ class Recorder:
         A worker that says much waits until there is room. Of a deleted session nothing is kept: a
         worker that was given up may go on talking.
         """
-        if self._is_deleted(run):
+        known = self._ledger.live.get(run.id)
+        if run.spec.cleanup is Cleanup.DELETE and (known is None or _is_gone(known)):
             return
         opened = self._of(run.id)
         opened.is_silent = False
-        seq = self._ledger.live.get(run.id, run).seq
+        seq = (known or run).seq
         opened.pieces.append(Pieces(len(run.attempts), self._clock.now_ms(), seq, output))
         opened.pending += len(output.items)
         opened.is_idle.clear()
@@ -369,10 +369,6 @@ class Recorder:
 
     # -- steps -----------------------------------------------------------------------------
 
-    def _is_deleted(self, run: Run) -> bool:
-        known = self._ledger.live.get(run.id)
-        return run.spec.cleanup is Cleanup.DELETE and (known is None or _is_gone(known))
-
     def _of(self, run_id: RunId) -> _Open:
         return self._open.setdefault(run_id, _Open())
 
@@ -424,7 +420,8 @@ class Recorder:
             secrets=self._ledger.secrets_of(known),
             is_read=opened.is_read,
             lost=opened.lost,
-            looks_at_ms=self._clock.now_ms() if looks else None,
+            at_ms=self._clock.now_ms(),
+            looks=looks,
             ends=ends,
         )
 

@@ -13,8 +13,8 @@ from subagents.domain.alerts import detectors
 from subagents.domain.redaction.redact import redact
 from subagents.domain.redaction.redact_events import Redactors, redact_output
 from subagents.domain.run.alert import Alert
-from subagents.domain.run.events import AttemptStarted
-from subagents.domain.run.run import Run
+from subagents.domain.run.events import AttemptStarted, Resumed
+from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.values import replace
 from subagents.domain.run.worker_output import (
     LINE_CHARS_MAX,
@@ -56,8 +56,10 @@ class Page:
     secrets: tuple[str, ...]
     is_read: bool
     """The checkpoint is known; else the log is asked for it."""
-    looks_at_ms: int | None = None
-    """Now, when the clock itself may be news."""
+    at_ms: int
+    """Now."""
+    looks: bool = False
+    """The clock itself may be news."""
     ends: bool = False
     """The attempt is over: alerts that were gathered are raised now, not when their time comes."""
     lines: list[Line] = field(default_factory=list)
@@ -121,7 +123,8 @@ class TranscriptWriter:
             page.is_done = True
 
     def _prepare(self, page: Page) -> None:
-        if not page.is_read:
+        was_read = page.is_read
+        if not was_read:
             try:
                 page.checkpoint = self._transcripts.resume(page.run.id)
             except OSError as error:
@@ -134,16 +137,19 @@ class TranscriptWriter:
             self._add_journal(page, until=pieces.after_seq)
             self._add_pieces(page, pieces)
         self._add_journal(page, until=page.run.seq)
+        watch = page.checkpoint.watch
+        if not was_read and page.run.phase is Phase.RUNNING and not watch.is_silence_told:
+            # What was said while nobody read is not known yet: silence begins with the reading.
+            watch = replace(watch, last_at_ms=page.at_ms)
+            page.checkpoint = replace(page.checkpoint, watch=watch)
         if page.ends:
             watch, alerts = detectors.ended(page.checkpoint.watch)
             page.alerts += alerts
             if alerts:
                 page.checkpoint = replace(page.checkpoint, watch=watch)
-        if page.looks_at_ms is not None:
-            known = page.checkpoint.watch
-            watch, alerts = detectors.elapsed(
-                known, now_ms=page.looks_at_ms, rules=page.run.resolved.alerts
-            )
+        if page.looks:
+            known, rules = page.checkpoint.watch, page.run.resolved.alerts
+            watch, alerts = detectors.elapsed(known, now_ms=page.at_ms, rules=rules)
             page.alerts += alerts
             if watch is not known:
                 page.checkpoint = replace(page.checkpoint, watch=watch)
@@ -163,6 +169,9 @@ class TranscriptWriter:
                     number = entry.event.attempt
                     before = page.checkpoint.watch
                     watch = detectors.begin(before, attempt=number, at_ms=entry.at_ms)
+                    page.checkpoint = replace(page.checkpoint, watch=watch)
+                elif isinstance(entry.event, Resumed):
+                    watch = replace(page.checkpoint.watch, last_at_ms=entry.at_ms)
                     page.checkpoint = replace(page.checkpoint, watch=watch)
                 line = journal_line(run, entry.seq, entry.event)
                 if line is not None:

@@ -1,6 +1,7 @@
 """What callers do to runs that are under way: cancel, steer, pause, resume, redeliver, dismiss."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from subagents.domain.rules import admission, ceilings
@@ -160,14 +161,14 @@ class Control:
         ceiling: Ceiling | None = None,
         next_turn: bool = False,
         added: Amounts | None = None,
-        before: Callable[[], None] | None = None,
+        then: Callable[[], None] | None = None,
     ) -> str:
         """Put a message into the live attempt (``steered``), or keep it for the next (``queued``).
 
         With ``next_turn`` it is kept in any case (``accepted``): for the first turn of a run that
         has not started, else for the one after the present turn. ``ceiling`` is the most that the
-        sender may do itself. By ``added`` the run's budget is raised. ``before`` is called when all
-        checks passed, in the same commit.
+        sender may do itself. By ``added`` the run's budget is raised. ``then`` is called once it
+        was taken, in the same commit.
 
         Raises:
             UsageError: Empty or longer than 4,000 characters.
@@ -190,7 +191,9 @@ class Control:
         admission.check_steer(run, message, by=by, now_ms=now)
         abilities = run.resolved.abilities
         is_live = run.phase in {Phase.SPAWNING, Phase.RUNNING, Phase.ENDING}
-        if is_live and next_turn and not abilities.resume:
+        # Its turn is over, and it waits for its children: what comes is for the next.
+        is_ending = run.phase is Phase.ENDING
+        if is_live and (next_turn or is_ending) and not abilities.resume:
             raise Conflict(
                 f'runtime "{run.resolved.runtime}" takes no further turn',
                 hint="steer it while it works, or start another run after it (chainAfter)",
@@ -203,12 +206,14 @@ class Control:
         if added is not None:
             reservations.check_raise(run, [*ancestors(self._ledger.live, run)], added, now_ms=now)
         event = SteerRequested(at_ms=now, by=by, message=message, next_turn=next_turn, added=added)
-        if before is not None:
-            before()  # without an await in between: what it puts into the ledger is in this commit
-        await self._apply(run_id, event)
+        with _in_time(run_id):
+            self._ledger.apply_now(run_id, event)
+        if then is not None:
+            then()  # not before: what was looked at may be older than the run
+        await self._ledger.committed()
         if next_turn:
             return "accepted"
-        return "steered" if is_live and abilities.steer else "queued"
+        return "steered" if is_live and abilities.steer and not is_ending else "queued"
 
     async def pause(self, run_id: RunId, *, by: str) -> Run:
         """Hold a waiting or queued run, a live one before its next turn, a command where it is.
@@ -356,18 +361,24 @@ class Control:
         return True
 
     async def _apply(self, run_id: RunId, event: Event) -> Run:
-        """Apply what a caller asked for; the run may have moved on since it was looked at.
-
-        Raises:
-            Conflict: It is in a phase in which this is not possible; nothing was changed.
-        """
-        try:
+        with _in_time(run_id):
             return await self._ledger.apply(run_id, event)
-        except IllegalTransition as error:
-            raise Conflict(
-                f"run {run_id} is {error.phase}: it is too late for this",
-                hint=f"subagents why {run_id}",
-            ) from error
+
+
+@contextmanager
+def _in_time(run_id: RunId) -> Iterator[None]:
+    """Apply in it what a caller asked for; the run may have moved on since it was looked at.
+
+    Raises:
+        Conflict: It is in a phase in which this is not possible; nothing was changed.
+    """
+    try:
+        yield
+    except IllegalTransition as error:
+        raise Conflict(
+            f"run {run_id} is {error.phase}: it is too late for this",
+            hint=f"subagents why {run_id}",
+        ) from error
 
 
 def _over(run: Run, why: str) -> Conflict:

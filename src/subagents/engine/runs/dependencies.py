@@ -83,11 +83,11 @@ class Dependencies:
     async def look_again(self, drafts: Sequence[Draft], found: dict[str, Dependency]) -> None:
         """Complete what ended, and left memory, while the caller was looking other things up."""
         # Each read takes time, in which others may end and leave.
-        while gone := self._gone(drafts, found):
+        while gone := self.gone(drafts, found):
             for name in gone:
                 found[name] = _dependency(await self._queries.run(found[name].run_id))
 
-    def _gone(self, drafts: Sequence[Draft], found: Mapping[str, Dependency]) -> list[str]:
+    def gone(self, drafts: Sequence[Draft], found: Mapping[str, Dependency]) -> list[str]:
         """The names of dependencies that are neither open nor known to have ended."""
         here = {draft.spawned.run_id for draft in drafts}
         return [
@@ -130,12 +130,9 @@ class Dependencies:
         start = [dependency.run_id for dependency in wanted if dependency.outcome is None]
         path = admission.find_path(start, waits_for, above)
         if path is not None:
-            own = draft.spawned.resolved.label
-            raise admission.circular((own, *(self._label(run_id) for run_id in path), own))
-
-    def _label(self, run_id: RunId) -> str:
-        run = self._ledger.live.get(run_id)
-        return run.resolved.label if run is not None else run_id
+            live, own = self._ledger.live, draft.spawned.resolved.label
+            labels = (live[each].resolved.label if each in live else each for each in path)
+            raise admission.circular((own, *labels, own))
 
 
 def dependencies_first(drafts: Sequence[Draft], found: Mapping[str, Dependency]) -> list[Draft]:

@@ -152,11 +152,10 @@ class Sessions:
                 f"run {run.id} is verifying what its worker did: it takes no message now",
                 hint="send it again in a moment",
             )
-        before = None
+        then = None
         if key is not None:
-            digest = _digest(run.id, message)
-            owner = self._ledger.inbox_of(context.session)
-            before = partial(self._spawner.keys.remember, owner, key, run.id, digest=digest)
+            digest, owner = _digest(run.id, message), self._ledger.inbox_of(context.session)
+            then = partial(self._spawner.keys.remember, owner, key, run.id, digest=digest)
         try:
             status = await self._control.steer(
                 run.id,
@@ -165,7 +164,7 @@ class Sessions:
                 ceiling=context.ceiling,
                 next_turn=mode == FOLLOWUP,
                 added=added,
-                before=before,
+                then=then,
             )
         except Conflict as error:
             if (await self._queries.run(run.id)).is_settled:

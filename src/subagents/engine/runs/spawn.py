@@ -24,7 +24,7 @@ from subagents.domain.rules.tool_kinds import intersection, offers
 from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.events import ChildSpawned, Continued, Spawned
 from subagents.domain.run.linked_runs import Child, Dependency
-from subagents.domain.run.run import RULES, Phase, Request, Run
+from subagents.domain.run.run import RULES, Phase, Run
 from subagents.domain.run.spec import (
     BATCH_RUNS_MAX,
     Cleanup,
@@ -250,20 +250,28 @@ class Spawner:
         if trial is None and call.is_free:
             # Durable before the runs are: after a crash in between the sweep forgets them.
             drafts = await self.environments.keep(drafts)
-        if awaited:
-            await self._dependencies.look_again(drafts, awaited)
-        if call.digests and (known := self.keys.of(call.digests, call.inbox)):
-            # The same key came in while this call was looking things up.
-            await self.environments.drop(drafts)
-            return await self._repeated(asked, known, call)
         try:
+            if before or asked[0].repeats is not None:
+                earlier = (each.asked.repeats or each.asked.previous for each in drafts)
+                await self._shared_spending.recall(filter(None, earlier))
             if before:
                 await session_chain.load_runs(self._ledger, before)
-            drafts, runs = self._decided(drafts, awaited, call)
+            # Each read takes time, in which others end and leave memory.
+            while awaited and self._dependencies.gone(drafts, awaited):
+                await self._dependencies.look_again(drafts, awaited)
+                await session_chain.load_runs(self._ledger, before)
+            # The same key may have come in while this call was looking things up.
+            known = self.keys.of(call.digests, call.inbox) if call.digests else {}
+            if not known:
+                drafts, runs = self._decided(drafts, awaited, call)
         except SubagentsError:
             session_chain.evict_runs(self._ledger, before)
             await self.environments.drop(drafts)
             raise
+        if known:
+            session_chain.evict_runs(self._ledger, before)
+            await self.environments.drop(drafts)
+            return await self._repeated(asked, known, call)
         if trial is None:
             await self._ledger.committed()
         else:
@@ -616,12 +624,15 @@ class Spawner:
             shared = reservations.left_for(above, draft.spawned.spec, now_ms=now)
             if shared is not None:
                 resolved = replace(resolved, shared_budget=shared)
+            run_id, asked = draft.spawned.run_id, draft.question
             yield replace(
                 draft.spawned,
                 at_ms=now,
                 resolved=resolved,
                 dependencies=tuple(self._dependencies.newest(found[n]) for n in draft.asked.labels),
-                approval=_approval(draft, now),
+                approval=None
+                if asked is None
+                else open_questions.by_person(run_id, asked, number=1, at_ms=now),
             )
 
     def _store_all(self, spawned: Iterator[Spawned], call: SpawnCall) -> list[Run]:
@@ -703,13 +714,6 @@ def _digests(asked: Sequence[RunAsked], cwd: str, plan: PlanAsked | None) -> dic
     if len(found) != len(keyed):
         raise UsageError("an idempotencyKey is used twice in this batch")
     return found
-
-
-def _approval(draft: Draft, now_ms: int) -> Request | None:
-    """The question to a person before which the run does not begin."""
-    if draft.question is None:
-        return None
-    return open_questions.by_person(draft.spawned.run_id, draft.question, number=1, at_ms=now_ms)
 
 
 def _check_retry(run: Run) -> None:

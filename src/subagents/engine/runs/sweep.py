@@ -25,9 +25,11 @@ from subagents.errors import (
     CorruptState,
     Elsewhere,
     Fenced,
+    NodeUnreachable,
     NotFound,
     RuntimeUnavailable,
     StoreUnavailable,
+    Unavailable,
 )
 from subagents.ports import RunLogs
 
@@ -37,6 +39,8 @@ ROWS_MAX: Final = 100
 """Runs that are archived or pruned at once; commits wait for so many."""
 ROUNDS_MAX: Final = 50
 """How often either is done in one pass; the next pass continues."""
+STRAYS_AGAIN_MS: Final = 4_000_000
+"""So long after the start what a crash left right before it counts as a stray, too."""
 
 Orphans = Callable[[Callable[[], set[AttemptId]]], Awaitable[list[tuple[str, int]]]]
 """Given what says which attempts may live, the processes of all others: ``(attempt, pid)``. It is
@@ -86,7 +90,7 @@ class Sweep:
         self._recorder = recorder
         self._results = results
         self._environments = logs.environments
-        self._has_looked_for_strays = False
+        self._strays_due_ms = [0, self._clock.steady_ms() + STRAYS_AGAIN_MS]
         self._workspaces = workspaces
         self._runtime_of = runtime_of
         self._settings = settings
@@ -156,21 +160,29 @@ class Sweep:
         due = await self._off_loop(lambda: self._store.prunable(before, ROWS_MAX))
         # From the first file on: a run that somebody changed meanwhile could not be written.
         with self._ledger.leaving(due) as ids:
+            gone = []
             for run_id in ids:
-                await self._forget(run_id)
+                try:
+                    await self._forget(run_id)
+                    gone.append(run_id)
+                except (Unavailable, CorruptState, OSError) as error:
+                    # Its files stay, and so it does: no others must wait for that.
+                    log.warning("%s is not pruned yet: %s", run_id, error)
+                    if isinstance(error, NodeUnreachable):
+                        break  # each run of that node would take as long
             try:
-                await self._off_loop(lambda: self._store.prune(ids))
+                await self._off_loop(lambda: self._store.prune(gone))
             except Fenced as error:
                 # No commit may ever say so: an owner with nothing to do makes none.
                 self._ledger.fail(error)
                 raise
-        return len(ids)
+        return len(gone)
 
     def _tidy_files(self) -> None:
-        if not self._has_looked_for_strays:
-            # Once per start: a crash comes between a file and the commit of its run.
-            self._has_looked_for_strays = True
+        if self._strays_due_ms and self._strays_due_ms[0] <= self._clock.steady_ms():
+            # Twice per start: a crash comes between a file and the commit of its run.
             self._environments.forget_strays(self._is_known)
+            del self._strays_due_ms[0]
         self._tidy_logs()
 
     def _is_known(self, run_id: RunId) -> bool:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from subagents.domain.rules.deadlines import UNTIMED, next_due_ms, timer_event
 from subagents.domain.run.events import ClockStepped, TimerCause
-from subagents.domain.run.run import HOLDS_SLOT, Run
+from subagents.domain.run.run import OVER, Run
 from subagents.domain.run.values import RunId, replace
 from subagents.engine.kernel.due_heap import DueHeap
 from subagents.engine.kernel.kernel import Kernel
@@ -102,7 +102,9 @@ class Timers:
         # After a failed commit only what was published is on the disk, and will be loaded again.
         failed = self._ledger.failure is not None
         runs = tuple((self._ledger.published if failed else self._ledger.live).values())
-        moved = [run.id for run in runs if run.phase in HOLDS_SLOT or next_due_ms(run) is not None]
+        # Once it had an attempt something is measured from then, or will be due again: a deadline
+        # while its children work, a budget while it is verified.
+        moved = [e.id for e in runs if e.phase not in OVER and (e.attempts or next_due_ms(e))]
         if moved:
             key = f"clock:{self._clock.steady_ms()}"
             self._untold[key] = _Step(by_ms, dict.fromkeys(moved))

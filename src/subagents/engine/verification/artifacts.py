@@ -101,11 +101,11 @@ def check_artifact(
         elif error.errno in NOT_THE_CHECKERS_FAULT:
             what = f"cannot be read: {what}"
         else:
-            could_not_check = True
+            could_not_check = not findings.problems
             what = f"could not be checked: {what}"
         findings.problems.append(what)
     except MemoryError:
-        could_not_check = True
+        could_not_check = not findings.problems
         findings.problems.append("could not be checked: out of memory")
     problems = "; ".join(findings.problems)
     return Check(

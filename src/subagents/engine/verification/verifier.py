@@ -447,19 +447,15 @@ class _Batch:
         new = [path for path in paths if path not in {*old}]
         problems = []
         if len(new) < (artifact.min_files or 0):
-            were = (
-                f" ({len(old)} were there before the run and did not change; {ACCEPTED})"
-                if old
-                else ""
-            )
-            problems.append(
-                f"Files {target}: {len(new)} found, minimum {artifact.min_files} required{were}"
-            )
+            were = f" ({len(old)} were there before the run and did not change; {ACCEPTED})"
+            few = f"Files {target}: {len(new)} found, minimum {artifact.min_files} required"
+            problems.append(few + were if old else few)
         if artifact.max_files is not None and len(paths) > artifact.max_files:
             problems.append(f"Files {target}: {len(paths)} found, maximum {artifact.max_files}")
         each_of_them = replace(artifact, min_files=None, max_files=None)
         checks = [self._artifact(replace(each_of_them, path=path)) for path in new]
         bad = [check for check in checks if not check.passed]
+        failed = [*problems, *(check for check in bad if not check.could_not_check)]
         problems += [check.reason or "failed" for check in bad[:SHOWN_MAX]]
         if len(bad) > SHOWN_MAX:
             problems.append(f"{len(bad) - SHOWN_MAX} more files")
@@ -469,7 +465,7 @@ class _Batch:
             passed=not problems,
             reason="; ".join(problems) or None,
             evidence=f"{counted(len(new), 'file')}" + (f", {len(old)} old" if old else ""),
-            could_not_check=bool(bad) and all(check.could_not_check for check in bad),
+            could_not_check=bool(bad) and not failed,
         )
 
     def _is_new(self, path: str) -> bool:

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +32,8 @@ GOES_ON_AT: Final = 4
 """The divisor of what it is allowed: a held worker continues when no more than that is unread."""
 RECORD: Final = "held"
 """A file in the attempt's directory while its worker is held."""
+PAUSED: Final = "paused"
+"""The same while somebody wants it to stand still: it continues when neither is there any more."""
 
 
 class Backpressure:
@@ -86,24 +88,24 @@ class Backpressure:
             self._stopped |= found
 
     def let_go(self) -> None:
-        """Let the worker continue, if it was held. Idempotent."""
+        """Let the worker continue, if it was held and is not paused. Idempotent."""
         if self._holding is None:
             return
         self._holding.cancel()
         self._holding = None
-        for each in self._stopped:
-            send(each, signal.SIGCONT)
+        self._continue(self._stopped)
         self._stopped.clear()
-        (self._directory / RECORD).unlink(missing_ok=True)
 
     async def take_over(self) -> None:
-        """Let a worker continue that an earlier daemon held."""
-        record = self._directory / RECORD
-        if not record.exists():
-            return
-        for each in await self._members():
-            send(each, signal.SIGCONT)
-        record.unlink(missing_ok=True)
+        """The same for a worker that an earlier daemon held."""
+        if (self._directory / RECORD).exists():
+            self._continue(await self._members())
+
+    def _continue(self, held: Iterable[Identity]) -> None:
+        if not (self._directory / PAUSED).exists():
+            for each in held:
+                send(each, signal.SIGCONT)
+        (self._directory / RECORD).unlink(missing_ok=True)
 
     async def _members(self) -> set[Identity]:
         found = members(await self._census.take(), self._marker, shim=self._shim())

@@ -42,7 +42,7 @@ from subagents.runtimes.output.output_reader import (
 )
 from subagents.runtimes.output.terminal_text import clean
 from subagents.runtimes.process import cgroups
-from subagents.runtimes.process.backpressure import Backpressure
+from subagents.runtimes.process.backpressure import PAUSED, RECORD, Backpressure
 from subagents.runtimes.process.discard import Discarded, discard_all, discard_before, discarded
 from subagents.runtimes.process.git_places import PlaceHolders
 from subagents.runtimes.process.launcher import LAUNCHER
@@ -400,7 +400,11 @@ class ProcessAttempts:
         """
         await self._until_started(directory, None)
         marker = Marker(attempt_id, str(self.root), directory.turn)
-        unread = partial(_unread, directory, output)
+
+        def unread() -> int:
+            written, read = directory.sizes(), output.fed
+            return max(written.out - read.out, 0) + max(written.err - read.err, 0)
+
         pressure = Backpressure(marker, directory.path, directory.shim, unread, self._census)
         await pressure.take_over()
         seen_alive = False
@@ -496,11 +500,15 @@ class ProcessAttempts:
 
     async def freeze(self, attempt_id: AttemptId, directory: AttemptDirectory) -> None:
         """Stop every process of the attempt where it is; see ``processes.signal_tree``."""
+        with contextlib.suppress(OSError):
+            (directory.path / PAUSED).touch()
         await self._signal(attempt_id, directory, SIGSTOP)
 
     async def thaw(self, attempt_id: AttemptId, directory: AttemptDirectory) -> None:
-        """Let them continue."""
-        await self._signal(attempt_id, directory, SIGCONT)
+        """Let them continue; where they are held, when their output was read."""
+        (directory.path / PAUSED).unlink(missing_ok=True)
+        if not (directory.path / RECORD).exists():
+            await self._signal(attempt_id, directory, SIGCONT)
 
     async def _signal(
         self, attempt_id: AttemptId, directory: AttemptDirectory, number: Signals
@@ -717,11 +725,6 @@ class PlainReader(Output):
         # Before where this reader began: another one, before a crash, may have seen a result.
         before = gone.has_result or has_result(self._directory.out, start=gone.out, stop=self.begin)
         return self.rest(result_before=before)
-
-
-def _unread(directory: AttemptDirectory, output: AttemptReader) -> int:
-    written, read = directory.sizes(), output.fed
-    return max(written.out - read.out, 0) + max(written.err - read.err, 0)
 
 
 class _Rest:

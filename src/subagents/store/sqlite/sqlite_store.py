@@ -585,9 +585,11 @@ class SqliteStore(RowStore):
                 connection.execute(f"PRAGMA cache_size = -{READER_CACHE_KB}")
         except queue.Empty as error:
             raise StoreUnavailable("all readers of the database are busy") from error
-        except sqlite3.DatabaseError as error:
+        except BaseException as error:  # no memory, say: it counts as made by nobody
             self._readers_made -= 1
-            raise self._opening_failed(error) from error
+            if isinstance(error, sqlite3.DatabaseError):
+                raise self._opening_failed(error) from error
+            raise
         return connection
 
     def _fetched(self, statement: str, parameters: Parameters) -> list[rows.Row]:

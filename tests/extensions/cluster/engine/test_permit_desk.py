@@ -283,7 +283,7 @@ def test_what_a_dead_nodes_request_held_is_free_when_its_run_is_known_to_be_over
         await cluster.clock.until(lambda: second.owned == ALL, within_s=60)
         await second.until(one)
         assert (await ask(second, two, 400)).granted
-        (cap,) = second.engine.shared_spending.caps
+        (cap,) = second.engine.shared_spending.caps_in_use
         await cluster.clock.advance(2 * EVERY_S)
         used = second.engine.shared_spending.used(cap)
         assert (used.tokens, used.held_tokens) == (300, 400)
@@ -304,7 +304,7 @@ def test_what_was_used_before_a_node_started_again_counts_once(tmp_path: Path) -
         await worker(cluster, second)
 
         for node in (first, second):
-            (cap,) = node.engine.shared_spending.caps
+            (cap,) = node.engine.shared_spending.caps_in_use
             assert node.engine.shared_spending.used(cap).tokens == 300
 
     in_cluster(tmp_path, scenario)
