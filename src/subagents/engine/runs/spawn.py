@@ -164,7 +164,7 @@ class Spawner:
         for run in runs:
             _check_retry(run)
         # Those that were given none have none that is theirs alone, and none waits for them.
-        now: dict[str, str] = {run.id: run.spec.label for run in runs if run.spec.label}
+        now = {run.id: run.spec.label for run in runs if run.spec.label}
         moved = instead or {}
         is_alone = len(runs) == 1
         asked = []

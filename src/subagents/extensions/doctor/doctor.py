@@ -363,7 +363,7 @@ def _workers(home: Paths, diagnostics: Document | None) -> Iterator[Check]:
     try:
         AllowedCallFile(home).read()
     except ConfigError as error:
-        yield Check("allowed calls", WARN, f"{error.message}: you are asked each time", error.hint)
+        yield Check("allowed calls", WARN, f"{error.message}; you are asked each time", error.hint)
     yield _sandbox()
     yield from agent_checks(
         settings.agents, runtimes, probes, os.environ, daemon=_daemon_login(diagnostics)
