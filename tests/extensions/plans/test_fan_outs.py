@@ -10,7 +10,6 @@ from typing import Any, Final
 import pytest
 from tests.engine.world import ME, TroubledStore, World, in_world
 
-from subagents.domain.run.events import Paused, Resumed
 from subagents.domain.run.outcome import OK, Status
 from subagents.domain.run.run import Decision, Phase, Run
 from subagents.domain.run.spec import Budget, ForEach, RunSpec
@@ -199,24 +198,6 @@ async def test_a_retry_of_the_plan_repeats_the_items_that_failed_and_keeps_the_o
     assert (await world.until(receipts[1].run.id)).outcome == OK
     assert len(world.runtime.launches) == before + 2
     assert world.runtime.launches[-1].prompt.count("just completed successfully") == 3
-
-
-@pytest.mark.requirement("for-each:runs")
-async def test_a_step_that_was_paused_while_its_list_was_read_goes_on_when_it_is_resumed(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, fix, _ = await plan(world)
-    fan_outs, ledger = world.engine.parts["plans"], world.engine.ledger
-
-    def at_once(before: Run, found: object) -> None:
-        monkeypatch.undo()
-        now = world.clock.now_ms()
-        ledger.apply_now(fix, Paused(at_ms=now, by=ME))
-        fan_outs._store(before, found)  # type: ignore[attr-defined]
-        ledger.apply_now(fix, Resumed(at_ms=now, by=ME))
-
-    monkeypatch.setattr(fan_outs, "_store", at_once)
-    assert (await world.until(fix)).outcome == OK
 
 
 @pytest.mark.requirement("for-each:bounds")

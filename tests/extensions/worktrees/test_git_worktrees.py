@@ -147,9 +147,10 @@ def test_worktrees_that_cannot_be_read_or_have_other_bytes_are_in_no_ones_way(
 ) -> None:
     tree, root = harness.made(repository)
     others = repository / ".git" / "worktrees"
-    (others / "unreadable" / "gitdir").mkdir(parents=True)
-    (others / "odd").mkdir()
-    (others / "odd" / "gitdir").write_bytes(b"/caf\xe9/.git\n")
+    for number in range(20):  # in whatever order they are read
+        (others / f"unreadable{number}" / "gitdir").mkdir(parents=True)
+        (others / f"odd{number}").mkdir()
+        (others / f"odd{number}" / "gitdir").write_bytes(b"/caf\xe9/.git\n")
     (root / "new.txt").write_text("work\n")
     assert harness.changes(tree).files == 1
 

@@ -236,8 +236,9 @@ class Notifier(JournalExport):
         )
 
     def _asked(self, found: FeedEntry) -> Iterator[Notification]:
-        run = self._outside(found)
-        for request in () if run is None else asked_with(run, found.entry.event):
+        if (run := self._outside(found)) is None:
+            return
+        for request in asked_with(run, found.entry.event):
             if request.answer is None and self._is_news(request.id, found.number):
                 text = one_line(request.question, LINE_CHARS_MAX)
                 yield Notification(

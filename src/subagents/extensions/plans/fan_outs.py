@@ -88,12 +88,12 @@ class FanOuts(Part):
 
     async def run(self) -> None:
         """Read every list that is due."""
-        while run_id := next(iter(self._due), None):
+        while self._due:
+            run_id = next(iter(self._due))
             run = self._ledger.published.get(run_id)
-            if run is None or not is_due(run):
-                self._due.pop(run_id, None)
-            else:
+            if run is not None and is_due(run):
                 await self._fan_out(run)
+            self._due.pop(run_id, None)
 
     async def _fan_out(self, run: Run) -> None:
         try:
