@@ -59,9 +59,11 @@ from subagents.domain.run.spec import (
     Abilities,
     Artifact,
     Contract,
+    LimitStep,
     Mode,
     OnFailure,
     Resolved,
+    ResolvedAgent,
     RunSpec,
 )
 from subagents.domain.run.values import (
@@ -171,6 +173,13 @@ def an_attempt(number: int = 1, session_key: str = CHILD_SESSION, **changes: Any
     session = AttemptSession(key=SessionKey(session_key))
     attempt = Attempt(number=number, session=session, times=AttemptTimes(requested_at_ms=NOW_MS))
     return replace(attempt, **changes)
+
+
+def taken_over(run: Run) -> Run:
+    """The run after a limit at which agent ``other`` took over."""
+    other = ResolvedAgent(agent_id="other", runtime="llm", lane="default", lane_slots=1)
+    resolved = replace(run.resolved, on_limit=(LimitStep(wait_ms=0, agent=other),)).handed_over(1)
+    return replace(run, resolved=resolved, retry=replace(run.retry, handed_over=1))
 
 
 @dataclass

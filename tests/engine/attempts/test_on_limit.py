@@ -27,8 +27,8 @@ def settings_of(
     **on_limit: tuple[str, ...],
 ) -> Settings:
     """``limited`` is refused for three days, and ``other`` does the work."""
-    script = ({"attempt": 1}, TEXT, refused(3 * DAY_MS), {"exit": 1}, again, {"result": "mine"})
-    found = world.with_script("limited", *script)
+    first = {"attempt": 1}, TEXT, {"usage": {"tokensIn": 7}}, refused(3 * DAY_MS), {"exit": 1}
+    found = world.with_script("limited", *first, again, {"result": "mine"})
     other = replace(found.agents["quick"], lane=lane)
     limited = replace(found.agents["limited"], **on_limit)
     lanes = {} if lane is None else {lane: LaneSettings(slots=1)}
@@ -68,6 +68,7 @@ async def test_the_next_agent_goes_on_where_the_first_stopped_and_reads_what_was
     assert "rate limited; agent other takes over from limited" in second.prompt
     assert "half of it is written" in second.prompt
     assert world.engine.ledger.lanes.held_by_lane() == {}
+    assert world.engine.counters.tokens == {("limited", "input"): 7}
     assert await world.folded(run.id) == run
     assert world.store.run(run.id) == run
 

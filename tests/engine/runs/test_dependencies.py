@@ -279,6 +279,16 @@ async def test_what_a_retried_run_waits_for_is_the_newest_of_what_it_waited_for(
 
 
 @pytest.mark.requirement("retry:by-hand")
+async def test_runs_without_labels_that_begin_alike_are_started_again_together(
+    world: World,
+) -> None:
+    runs = [await world.until(await world.spawn("fail")) for _ in range(2)]
+    context = SpawnContext(session=ME, settings=world.settings)
+    again = await world.clock.result(world.engine.spawner.retry_all(runs, context))
+    assert [each.run.lineage.retry_from for each in again] == [run.id for run in runs]
+
+
+@pytest.mark.requirement("retry:by-hand")
 async def test_a_run_can_be_started_again_from_its_stored_parameters(world: World) -> None:
 
     first = await world.spawn("fail", tags=("a",))

@@ -75,6 +75,8 @@ def test_the_configuration_knows_every_runtime_of_this_package() -> None:
         ("Bash", {"command": "make\nls", "description": "…", "timeout": 9}, "Bash: make\nls"),
         ("Write", {"file_path": "/a b", "content": "x"}, "Write: /a b"),
         ("shell", {"command": ["bash", "-lc", "ls -a"]}, "shell: ls -a"),
+        ("shell", {"command": ["su", "-c", "ls -a"]}, "shell: su -c 'ls -a'"),
+        ("shell", {"command": ["./sh", "-c", "ls"]}, "shell: ./sh -c ls"),
         ("Bash", {"command": "x" * COMMAND_CHARS_MAX}, None),
         ("Bash", {"command": "make", "dangerouslyDisableSandbox": True}, None),
         ("mcp__far__exec", {"command": "make", "host": "prod"}, None),

@@ -216,15 +216,16 @@ def test_what_cannot_be_probed_is_refused_with_the_reason(
     assert not (home.root / "where").exists()
 
 
-@pytest.mark.requirement("probe:state")
-def test_a_file_of_findings_that_cannot_be_read_is_named_by_doctor(home: Home) -> None:
+@pytest.mark.requirement("probe:state", "permissions:for-agent")
+def test_files_of_findings_and_answers_that_cannot_be_read_are_named_by_doctor(home: Home) -> None:
     state = home.root / "h" / "state"
     state.mkdir(parents=True, mode=0o700)
-    (state / "probes.json").write_text("{")
+    files = {"probes": "probes.json", "allowed calls": "allowed-calls.json"}
+    for file in files.values():
+        (state / file).write_text("{")
 
-    (check,) = (
-        each for each in home.cli("doctor", "--json").rows("checks") if each["name"] == "probes"
-    )
+    found = {each["name"]: each for each in home.cli("doctor", "--json").rows("checks")}
 
-    assert check["status"] == "warn"
-    assert f"cannot read {os.path.realpath(state / 'probes.json')}" in check["detail"]
+    for name, file in files.items():
+        assert found[name]["status"] == "warn"
+        assert f"cannot read {os.path.realpath(state / file)}" in found[name]["detail"]

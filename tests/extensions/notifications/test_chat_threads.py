@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.builders import NOW_MS, RUN, Life
+from tests.builders import NOW_MS, RUN, Life, a_dependency
 from tests.matrix_homeserver import YOU, Homeserver, homeserver
 from tests.stored_lives import StoredLives
 
 from subagents.domain.lifecycle.reduce import reduce
-from subagents.domain.run.events import RequestAnswered
+from subagents.domain.run.events import DependencySettled, RequestAnswered
+from subagents.domain.run.outcome import OK
 from subagents.domain.run.run import Answer, Decision
+from subagents.domain.run.signals import PermissionAsked
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RequestId, RunId
 from subagents.extensions.notifications.chat_threads import ChatThreads, Taken
@@ -169,6 +171,27 @@ def test_a_number_in_the_thread_answers_the_question_with_that_option(place: Pla
     assert place.inward.answers == [(f"{RUN}:q1", "blue", "answer")]
     assert place.inward.said == []
     assert place.server.reactions() == [reply]
+
+
+@pytest.mark.requirement("threads:chat:answers")
+def test_a_program_that_asks_and_a_gate_ask_in_the_thread_once(place: Place) -> None:
+    asks = PermissionAsked(key="p", call_id="c", tool="Bash", what="ls")
+    life, waits = place.begin(), (a_dependency(1), a_dependency(2))
+    place.write(life.signal(asks))
+    spec = RunSpec(task="ship", gate="Ship it?", thread=True)
+    gate = Life.begin(spec, run_id=RunId("r-g"), dependencies=waits)
+    for each in waits:
+        gate.apply(DependencySettled(at_ms=NOW_MS, run_id=each.run_id, outcome=OK))
+    place.write(gate)
+    threads = place.threads()
+    threads.catch_up()
+    threads.poll()
+    place.server.reply(place.first, "1")
+    threads.poll()
+
+    asked = [each.partition("\n")[0] for each in place.server.texts() if "Reply " in each]
+    assert asked == ["May it use Bash? ls", "Ship it?"]
+    assert place.inward.answers == [(f"{RUN}:q1", "once", "answer")]
 
 
 @pytest.mark.requirement("threads:chat:allowed")

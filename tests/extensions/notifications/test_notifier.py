@@ -4,9 +4,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.builders import NOW_MS, Life, a_resolved
+from tests.builders import NOW_MS, Life, a_dependency, a_resolved
 from tests.stored_lives import StoredLives
 
+from subagents.domain.run.events import DependencySettled
+from subagents.domain.run.outcome import OK
+from subagents.domain.run.signals import PermissionAsked
 from subagents.domain.run.spec import PlanStep, RunSpec
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.extensions.notifications.notification_settings import NotificationReason
@@ -107,6 +110,19 @@ def test_what_failed_of_a_plan_is_said_once_when_all_its_steps_have_ended(
 
 
 @pytest.mark.requirement("notifications:plan")
+@pytest.mark.parametrize("page", [1, 500])
+def test_of_steps_that_ended_at_the_same_instant_one_tells(
+    place: Place, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
+    monkeypatch.setattr("subagents.followers.journal_export.FEED_PAGE", page)
+    for life in reversed([place.begin(at=at).exit(3) for at in range(3)]):
+        place.write(life)
+    place.notifier(NotificationReason.FAILED).catch_up()
+
+    assert place.channel.titles == ["many: 3 of 3 failed"]
+
+
+@pytest.mark.requirement("notifications:plan")
 def test_of_a_step_that_was_retried_the_newest_run_counts(place: Place) -> None:
     place.write(place.begin(at=0).exit(3))
     place.notifier().catch_up()
@@ -181,6 +197,28 @@ def test_an_open_question_needs_somebody(place: Place) -> None:
     assert seen.title.endswith("needs you")
     assert seen.kind == "warning"
     assert life.run.pending_requests[0].question in seen.body
+
+
+@pytest.mark.requirement("notifications:reasons")
+@pytest.mark.parametrize("page", [1, 500])
+def test_a_gate_and_a_program_that_asks_need_somebody_once(
+    place: Place, monkeypatch: pytest.MonkeyPatch, page: int
+) -> None:
+    monkeypatch.setattr("subagents.followers.journal_export.FEED_PAGE", page)
+    asks = PermissionAsked(key="p", call_id="c", tool="Bash", what="ls")
+    place.write(place.begin().signal(asks))
+    waits = a_dependency(1), a_dependency(2)
+    gate = Life.begin(
+        RunSpec(task="ship", gate="Ship it?"), run_id=RunId("r-g"), dependencies=waits
+    )
+    for each in waits:
+        gate.apply(DependencySettled(at_ms=NOW_MS, run_id=each.run_id, outcome=OK))
+    place.write(gate)
+
+    place.notifier(NotificationReason.NEEDS_YOU).catch_up()
+
+    told = [each.body.partition("\n")[0] for each in place.channel.seen]
+    assert told == ["May it use Bash? ls", "Ship it?"]
 
 
 @pytest.mark.requirement("notifications:reasons")

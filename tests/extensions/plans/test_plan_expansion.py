@@ -227,9 +227,9 @@ def test_items_are_left_to_the_daemon_and_their_run_is_named_with_its_combinatio
             {"task": "${{ vars.x }} ${{ item.f }} $${{", "for_each": "find"},
             {"task": "${{ item }}", "forEach": {"run": "find", "max_items": 3}},
         ],
-        {"x": "y"},
+        {"x": "${{ y }}"},
     )
-    assert found[1] == {"task": "y ${{ item.f }} $${{", "for_each": "find (1)"}
+    assert found[1] == {"task": "$${{ y }} ${{ item.f }} $${{", "for_each": "find (1)"}
     assert found[2]["forEach"] == {"run": "find (1)", "max_items": 3}
 
 

@@ -104,7 +104,7 @@ def test_what_keeps_schedules_over_a_restart_is_said_with_the_first(
             home.ok("schedule", "remove", "one", "--yes")
             home.ok("schedule", "remove", "two", "--yes")
     first, second = said
-    assert first.endswith("too: subagents service install")
+    assert first.endswith("too: subagents down --yes && subagents service install")
     assert re.search(r"in your crontab: @reboot \S*subagents up$", second)
 
 

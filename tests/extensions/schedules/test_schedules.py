@@ -1,5 +1,6 @@
 """Schedules on a whole engine: every time is decided once, whatever crashes."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from subagents.domain.run.caller_environment import CallerEnvironment
 from subagents.domain.run.run import Phase, Run
 from subagents.domain.run.spec import Budget, Mode, RunSpec
 from subagents.domain.schedules.schedule import (
+    TIMES_KEPT,
     Decision,
     Missed,
     Overlap,
@@ -186,6 +188,39 @@ async def test_a_time_whose_predecessor_has_not_ended_is_skipped_and_says_so(wor
 
 
 @pytest.mark.requirement("schedule:overlap")
+@pytest.mark.parametrize("overlap", [Overlap.SKIP, Overlap.QUEUE])
+async def test_a_run_that_outlasts_all_times_that_are_kept_is_joined_by_none(
+    world: World, overlap: Overlap
+) -> None:
+    await added(world, "hang", overlap=overlap)
+    await world.clock.advance(3 * 3_600 + 1)
+    before = await runs_of(world)
+    await world.clock.advance(2 * TIMES_KEPT * 3_600)
+    assert await runs_of(world) == before
+    assert decisions(world)[:TIMES_KEPT] == ["skipped"] * TIMES_KEPT
+
+
+@pytest.mark.requirement("schedule:overlap")
+async def test_a_run_of_the_schedule_that_was_replaced_is_an_earlier_one(world: World) -> None:
+    await added(world, "hang")
+    await world.clock.advance(3_601)
+    again = Schedules.of(world.engine).add(wanted(world, "quick"), replaces=True)
+    await world.clock.result(again)
+    await world.clock.advance(3_601)
+    assert decisions(world) == ["skipped", "started"]
+    assert len(await runs_of(world)) == 1
+
+
+@pytest.mark.requirement("schedule:overlap", "schedule:run-now")
+async def test_of_two_that_start_its_work_by_hand_at_once_one_does(world: World) -> None:
+    schedules, schedule = Schedules.of(world.engine), await added(world, "hang")
+    both = [schedules.run_now(schedule.id) for _ in range(2)]
+    found = await world.clock.result(asyncio.gather(*both, return_exceptions=True))
+    assert sorted(type(each).__name__ for each in found) == ["Conflict", "tuple"]
+    assert len(await runs_of(world)) == 1
+
+
+@pytest.mark.requirement("schedule:overlap")
 async def test_one_time_waits_for_its_predecessor_and_no_more(world: World) -> None:
     await added(world, "hang", overlap=Overlap.QUEUE)
     await world.clock.advance(3 * 3_600 + 1)
@@ -257,6 +292,21 @@ async def test_a_full_disk_leaves_a_time_due(world: World, monkeypatch: pytest.M
     monkeypatch.undo()
     await world.clock.advance(AGAIN_MS / 1000)
     assert decisions(world) == ["started"]
+
+
+@pytest.mark.requirement("schedule:remove")
+async def test_what_was_removed_while_its_work_could_not_start_is_not_tried_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedules, schedule = Schedules.of(world.engine), await added(world)
+
+    async def removed(_: Schedule) -> Any:
+        await schedules.remove(schedule.id)
+        raise StoreUnavailable("full")
+
+    monkeypatch.setattr(schedules, "_brought", removed)
+    await world.clock.advance(3_601)
+    assert schedules._due == {}
 
 
 @pytest.mark.requirement("schedule:once")

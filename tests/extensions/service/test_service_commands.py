@@ -30,10 +30,17 @@ def test_the_service_is_installed_and_taken_away_through_systemctl(
 ) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()
-    (tools / "systemctl").write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\n')
+    (tools / "systemctl").write_text(
+        f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\n[ $2 != is-active ]\n'
+    )
     (tools / "systemctl").chmod(0o755)
     env = {"PATH": f"{tools}:/usr/bin:/bin", "XDG_CONFIG_HOME": str(tmp_path / "config")}
     unit = tmp_path / "config" / "systemd" / "user" / "subagents.service"
+    home.ok("up")
+    refused = home.cli("service", "install", env=env)
+    assert "subagents down --yes && subagents service install" in refused.err
+    assert not unit.exists()
+    home.down()
     assert home.cli("service", "install", env=env).code == 0
     assert "serve" in unit.read_text()
     assert "--user enable --now subagents.service" in (tmp_path / "calls").read_text()

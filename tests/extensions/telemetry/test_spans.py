@@ -1,7 +1,7 @@
 """A run and its journal as spans: names, ids, parents, links, and no content."""
 
 import pytest
-from tests.builders import ME, NOW_MS, RUN, Life, a_contract, a_resolved
+from tests.builders import ME, NOW_MS, RUN, Life, a_contract, a_resolved, taken_over
 
 from subagents.domain.run.events import AttemptTakenOver, ChecksPassed, Redelivered
 from subagents.domain.run.outcome import (
@@ -41,6 +41,18 @@ def a_life(spec: RunSpec | None = None) -> Life:
     life.signal(ToolSeen(key="t2", name="Edit")).pass_ms(10)
     usage = Usage(tokens_in=1200, tokens_out=34, tokens_cache_read=900, cost_usd=0.5)
     return life.signal(UsageSeen(key="u", usage=usage))
+
+
+@pytest.mark.requirement("telemetry:attempt-span")
+def test_a_span_names_the_agent_of_its_attempt_whoever_took_over() -> None:
+    life = a_life().exit(1)
+    before, after = (
+        spans_of(run, life.journal, ALONE, description="it")[0]
+        for run in (life.run, taken_over(life.run))
+    )
+    about = {**before.attributes}
+    del about["gen_ai.agent.description"]  # that is of the other one
+    assert (after.name, after.attributes) == (before.name, about)
 
 
 @pytest.mark.requirement("telemetry:attempt-span")

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.builders import NOW_MS, RUN, Life, a_contract
+from tests.builders import NOW_MS, RUN, Life, a_contract, taken_over
 
 from subagents.domain.agents.agent_stats import Tokens
 from subagents.domain.run.outcome import Reason, Verdict
@@ -43,6 +43,12 @@ def begun(spec: RunSpec | None = None) -> Life:
 
 def records(life: Life) -> list[AttemptRecord]:
     return [record_of(life.run, n + 1) for n in range(ended_attempts(life.run))]
+
+
+@pytest.mark.requirement("performance:outcome")
+def test_an_attempt_is_of_the_agent_that_made_it_whoever_took_over() -> None:
+    run = begun().exit(1).run
+    assert record_of(taken_over(run), 1) == record_of(run, 1)
 
 
 def verdicts(life: Life) -> list[tuple[str, str | None, bool | None]]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,33 @@ def test_a_worktree_that_somebody_removed_comes_back_with_its_commits(
     assert (Path(tree.path) / "new.txt").exists()
 
 
+@pytest.mark.requirement("worktree:made:removed-by-hand")
+@pytest.mark.parametrize("afresh", [False, True])
+def test_the_files_of_a_worker_that_removed_its_git_stay(
+    harness: Harness, repository: Path, *, afresh: bool
+) -> None:
+    tree, root = harness.made(repository)
+    (root / "new.txt").write_text("work\n")
+    (root / ".git").unlink()
+    with suppress(RuntimeUnavailable):
+        harness.prepare(tree, attempt=2, afresh=afresh)
+    assert (root / "new.txt").read_text() == "work\n"
+
+
+@pytest.mark.requirement("worktree:made:twice")
+def test_worktrees_that_cannot_be_read_or_have_other_bytes_are_in_no_ones_way(
+    harness: Harness, repository: Path
+) -> None:
+    tree, root = harness.made(repository)
+    others = repository / ".git" / "worktrees"
+    for number in range(20):  # in whatever order they are read
+        (others / f"unreadable{number}" / "gitdir").mkdir(parents=True)
+        (others / f"odd{number}").mkdir()
+        (others / f"odd{number}" / "gitdir").write_bytes(b"/caf\xe9/.git\n")
+    (root / "new.txt").write_text("work\n")
+    assert harness.changes(tree).files == 1
+
+
 @pytest.mark.requirement("worktree:removed:clean")
 def test_a_clean_worktree_is_removed_with_its_branch_and_once_is_enough(
     harness: Harness, repository: Path
@@ -203,6 +231,26 @@ def test_a_crash_while_work_is_set_aside_does_not_replace_what_was_kept(
     assert not (root / "half.txt").exists()
 
 
+@pytest.mark.requirement("worktree:retry:same-base", "worktree:retry:work-kept")
+def test_a_retry_of_a_run_that_goes_on_in_anothers_worktree_begins_with_that_ones_work(
+    harness: Harness, repository: Path
+) -> None:
+    tree, root = harness.made(repository)
+    (root / "failed.txt").write_text("first\n")
+    harness.prepare(tree, attempt=2, afresh=True)
+    (root / "login.txt").write_text("fixed\n")
+    harness.changes(tree)
+    for attempt in (1, 2):
+        harness.prepare(tree, run_id=RunId("r-zzzzzzzzzz"), attempt=attempt, afresh=attempt == 2)
+        assert git(root, "ls-files").split()[1] == "login.txt"
+        (root / "half.txt").write_text("half\n")
+
+    kept = harness.changes(tree).kept_branches
+    assert [git(root, "ls-tree", "--name-only", each).split()[1] for each in kept] == [
+        *("failed.txt", "half.txt")
+    ]
+
+
 @pytest.mark.requirement("worktree:retry:goes-on")
 def test_an_attempt_that_goes_on_finds_the_work_as_it_was(
     harness: Harness, repository: Path
@@ -244,6 +292,7 @@ def test_the_diff_has_what_was_committed_changed_and_made_and_leaves_the_worktre
     (root / "sub" / "a.txt").write_text("changed\n")
     (root / "new [1].txt").write_text("new\n")
     before = git(root, "status", "--porcelain")
+    Path(f"{tree.path}.diff-index.lock").touch()  # of a git that took too long, and was killed
 
     async def diff(trees: GitWorktrees) -> tuple[Diff, Diff, Diff]:
         return (

@@ -25,9 +25,10 @@ def test_the_work_of_twenty_runs_is_listed_compared_merged_and_pruned(home: Home
     repository = a_repository(home.work)
     labels = [f"job-{number}" for number in range(RUNS)]
     for number, label in enumerate(labels):
-        home.spawn(f"echo {number} > job{number}.txt", *APART, label)
+        home.spawn(f"echo {number} > job{number}.txt", *APART, label, "--tag", "jobs")
     home.spawn("echo rival > job0.txt", *APART, "rival")
-    home.ok("wait", *labels, "rival")
+    home.spawn("true", *APART, "idle", "--tag", "jobs")
+    home.ok("wait", *labels, "rival", "idle")
 
     rows = listed(home)
     assert [row.changed_files for row in rows] == [1] * (RUNS + 1)
@@ -37,7 +38,10 @@ def test_the_work_of_twenty_runs_is_listed_compared_merged_and_pruned(home: Home
     assert "+3\n" in home.ok("worktree", "diff", "job-3").out
     assert "removed" not in home.ok("worktree", "prune").out
 
-    assert home.ok("worktree", "merge", *labels).out.count("merged into main") == RUNS
+    merged = home.ok("worktree", "merge", "tag:jobs")
+    assert merged.out.count("merged into main") == RUNS
+    assert "has no worktree on this machine, or it is gone" in merged.err
+    assert home.cli("worktree", "merge", "idle").code == 3
     assert [(repository / f"job{n}.txt").read_text() for n in range(RUNS)] == [
         f"{n}\n" for n in range(RUNS)
     ]

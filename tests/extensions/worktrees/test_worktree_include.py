@@ -6,6 +6,8 @@ import pytest
 from tests.extensions.worktrees.worktree_harness import Harness
 from tests.repository import commit, git
 
+from subagents.extensions.worktrees import worktree_include
+
 
 def with_ignored(repository: Path) -> None:
     (repository / ".gitignore").write_text("out/\n.env*\nconf/local/\n")
@@ -35,6 +37,17 @@ def test_what_it_names_and_git_ignores_is_copied_and_nothing_else(
     assert harness.changes(tree).is_clean
     assert harness.remove(tree)
     assert not root.exists()
+
+
+@pytest.mark.requirement("worktree:include:copied")
+def test_what_goes_between_the_look_and_the_copy_is_left_out(
+    harness: Harness, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_ignored(repository)
+    those = worktree_include._those_ignored
+    monkeypatch.setattr(worktree_include, "_those_ignored", lambda *of: ["gone", *those(*of)])
+    _, root = harness.made(repository)
+    assert (root / ".env").exists()
 
 
 @pytest.mark.requirement("worktree:include:changed")

@@ -83,6 +83,11 @@ def in_the_way(repository: Path) -> None:
     (repository / "new.txt").write_text("untracked\n")
 
 
+def ignored(repository: Path) -> None:
+    (repository / ".git" / "info" / "exclude").write_text("new.txt\n")
+    in_the_way(repository)
+
+
 def filtered(repository: Path) -> None:
     git(repository, "config", "filter.x.smudge", "touch escaped; cat")
 
@@ -96,13 +101,15 @@ def filtered(repository: Path) -> None:
         (detached, "no branch checked out"),
         (merging, "a merge is not finished"),
         (in_the_way, "would be overwritten"),
+        (ignored, "would be overwritten"),
         (filtered, "filters of its own"),
     ],
 )
 def test_a_checkout_that_is_not_ready_is_left_as_it_is(
     harness: Harness, repository: Path, state: Callable[[Path], None], why: str
 ) -> None:
-    worked(harness, repository)
+    _, root = worked(harness, repository)
+    commit(root, "work")
     state(repository)
     before = [git(repository, *each) for each in (("status", "--porcelain"), ("rev-parse", "HEAD"))]
     with pytest.raises(Conflict, match=why):
@@ -110,3 +117,5 @@ def test_a_checkout_that_is_not_ready_is_left_as_it_is(
     after = [git(repository, *each) for each in (("status", "--porcelain"), ("rev-parse", "HEAD"))]
     assert before == after
     assert not (repository / "escaped").exists()
+    way = repository / "new.txt"
+    assert not way.exists() or way.read_text() == "untracked\n"

@@ -55,8 +55,10 @@ class Harness:
     def plan(self, cwd: Path, *, run_id: RunId = ME, label: str = "fix it") -> Planned:
         return self.do(lambda trees: trees.plan(str(cwd), run_id=run_id, label=label))
 
-    def prepare(self, tree: Worktree, *, attempt: int = 1, afresh: bool = False) -> None:
-        self.do(lambda trees: trees.prepare(ME, tree, attempt=attempt, afresh=afresh))
+    def prepare(
+        self, tree: Worktree, *, run_id: RunId = ME, attempt: int = 1, afresh: bool = False
+    ) -> None:
+        self.do(lambda trees: trees.prepare(run_id, tree, attempt=attempt, afresh=afresh))
 
     def changes(self, tree: Worktree) -> Changes:
         found = self.do(lambda trees: trees.changes(ME, tree))

@@ -5,6 +5,7 @@ decided (``decided_to_ms``). Both change in the commit that stores the runs of a
 is forgotten and none starts its work twice.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Final, NewType
 
@@ -114,16 +115,15 @@ class Schedule(Value, frozen=True):
         """That each of its runs has."""
         return tag_of(self.name)
 
-    @property
-    def last_runs(self) -> tuple[RunId, ...]:
-        """The runs of the newest time that started some."""
-        return next((each.run_ids for each in self.times if each.run_ids), ())
 
-
-def decided(schedule: Schedule, due: DueTime) -> Schedule:
+def decided(schedule: Schedule, due: DueTime, is_open: Callable[[RunId], bool]) -> Schedule:
     """The schedule after what became of a time; one started by hand leaves its times alone."""
     up_to = schedule.decided_to_ms if due.by_hand else max(schedule.decided_to_ms, due.due_ms)
-    return replace(schedule, decided_to_ms=up_to, times=(due, *schedule.times)[:TIMES_KEPT])
+    times = (due, *schedule.times)
+    # Further times are decided by runs that have not ended, however long ago they began.
+    old = () if schedule.overlap is Overlap.ALLOW else times[TIMES_KEPT:]
+    kept = (*times[:TIMES_KEPT], *(each for each in old if any(map(is_open, each.run_ids))))
+    return replace(schedule, decided_to_ms=up_to, times=kept)
 
 
 def paused(schedule: Schedule, at_ms: int) -> Schedule:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from subagents.domain.rules.provider_limits import agent_of
 from subagents.domain.run.events import (
     Alerted,
     DeliverySettled,
@@ -137,7 +138,7 @@ class Counters:
             self.run_s[agent].observe(took_s)
         for attempt in run.attempts:
             if attempt.usage is not None:
-                self._used(agent, attempt.usage)
+                self._used(self.agent(agent_of(run, attempt.number).agent_id), attempt.usage)
 
     def _used(self, agent: str, usage: Usage) -> None:
         if usage.tokens_in is not None:

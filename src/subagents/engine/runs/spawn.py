@@ -163,7 +163,8 @@ class Spawner:
         """
         for run in runs:
             _check_retry(run)
-        now: dict[str, str] = {run.id: run.resolved.label for run in runs}
+        # Those that were given none have none that is theirs alone, and none waits for them.
+        now = {run.id: run.spec.label for run in runs if run.spec.label}
         moved = instead or {}
         is_alone = len(runs) == 1
         asked = []
@@ -177,7 +178,6 @@ class Spawner:
                 run.spec,
                 for_each=None if each_of is None else replace(each_of, run=after[0]),
                 agent_id=run.resolved.agent_id,
-                label=run.spec.label if is_alone else run.resolved.label,
                 cwd=run.spec.cwd if is_alone or run.spec.continues else run.resolved.project,
                 chain_after=None,
                 depends_on=after,

@@ -343,6 +343,7 @@ def _workers(home: Paths, diagnostics: Document | None) -> Iterator[Check]:
     """Each agent's program, and the plugins that bring runtimes."""
     from subagents.config.layers import load  # noqa: PLC0415
     from subagents.config.programs.scope_probes import read_probes  # noqa: PLC0415
+    from subagents.store.allowed_call_file import AllowedCallFile  # noqa: PLC0415
     from subagents.wiring import runtimes_here  # noqa: PLC0415
 
     runtimes, refused = runtimes_here(home)
@@ -359,6 +360,10 @@ def _workers(home: Paths, diagnostics: Document | None) -> Iterator[Check]:
     except ConfigError as error:
         yield Check("probes", WARN, error.message, error.hint)
         probes = {}
+    try:
+        AllowedCallFile(home).read()
+    except ConfigError as error:
+        yield Check("allowed calls", WARN, f"{error.message}; you are asked each time", error.hint)
     yield _sandbox()
     yield from agent_checks(
         settings.agents, runtimes, probes, os.environ, daemon=_daemon_login(diagnostics)
@@ -536,11 +541,9 @@ def _database(home: Paths) -> Check:
     try:
         database = database_of(home)
         problems, held = problems_of(database), database.size_bytes()
-    except StoreUnavailable as error:
-        if _is_not_made(database):
-            return Check("database", OK, f"{database.place} (not created yet)")
-        return Check("database", FAIL, error.message, error.hint)
     except SubagentsError as error:
+        if isinstance(error, StoreUnavailable) and _is_not_made(database):
+            return Check("database", OK, f"{database.place} (not created yet)")
         return Check("database", FAIL, error.message, error.hint)
     if problems:
         return Check("database", FAIL, "\n".join(problems), database.ways_out)

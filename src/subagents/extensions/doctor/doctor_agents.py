@@ -205,11 +205,8 @@ def _fit(
     place = Path(found.place)
     if is_placeholder(place):
         text = f"{place} is only a placeholder that npm left: its real part is missing"
-        fix = (
-            "install it again with a Node that is new enough and with --allow-scripts, or run the "
-        )
-        fix += "package's postinstall script"
-        yield Check(agent_id, FAIL, text, fix)
+        fix = "install it again with a Node that is new enough and with --allow-scripts, or run the"
+        yield Check(agent_id, FAIL, text, f"{fix} package's postinstall script")
         return
     too_old = _node_too_old(place, environ)
     if too_old is not None:

@@ -150,6 +150,8 @@ class ChatThreads(JournalExport):
             begins = self._known.threads.get(run.root)
             if begins is None and not post.is_first:
                 return  # its thread is from before there was a room, or in another one
+            if post.request is not None and post.request in self._known.questions.values():
+                return  # two events of one instant may have brought it
             content = _content(post, begins, self._users if post.is_loud else ())
             try:
                 event_id = self._room.send(MESSAGE, content, transaction=transaction)

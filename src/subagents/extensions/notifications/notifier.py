@@ -12,13 +12,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, Protocol
 
-from subagents.domain.lifecycle.transitions import TRANSITIONS
-from subagents.domain.run.events import Event, ParentNotified, RequestAsked, Spawned
+from subagents.domain.run.events import Event, ParentNotified, RequestAsked, SignalReceived, Spawned
 from subagents.domain.run.outcome import Status
-from subagents.domain.run.run import SETTLED, Phase, Request, Run
+from subagents.domain.run.run import SETTLED, Phase, Run
+from subagents.domain.run.signals import PermissionAsked
 from subagents.domain.run.values import RunId, replace
 from subagents.extensions.notifications.notification_settings import NotificationReason
-from subagents.followers.journal_export import JournalExport, ReceiverRefused, ReceiverUnavailable
+from subagents.extensions.notifications.thread_posts import ENDS, asked_with
+from subagents.followers.journal_export import (
+    ENDED_MAX,
+    JournalExport,
+    ReceiverRefused,
+    ReceiverUnavailable,
+)
 from subagents.ports import Batch, ExportState, FeedEntry, RunFilter, Store, readable
 from subagents.text import one_line
 
@@ -29,14 +35,8 @@ AGE_MS_MAX: Final = 24 * 3600 * 1000
 LINE_CHARS_MAX: Final = 300
 STEPS_MAX: Final = 5_000
 """The most runs of a plan that are looked at: a thousand steps, and retries of them."""
-ENDS: Final = frozenset(
-    kind
-    for (before, kind), after in TRANSITIONS.items()
-    if before not in SETTLED and SETTLED & after
-)
-"""Events with which an outcome can become known."""
 ASKS: Final = frozenset({ParentNotified, RequestAsked, Spawned})
-"""Events with which a run can begin to need somebody."""
+"""Besides ``ENDS``: events with which a run can begin to need somebody."""
 LIVE: Final = tuple(phase for phase in Phase if phase not in SETTLED)
 FAILED: Final = frozenset({Status.ERROR, Status.TIMEOUT, Status.LOST})
 
@@ -103,6 +103,8 @@ class Notifier(JournalExport):
         self._channel = channel
         self._reasons = frozenset(reasons)
         self._now_ms = now_ms
+        self._told: dict[str, int] = {}
+        """What several events of one instant could tell, and the one with which it was told."""
 
     def test(self) -> ExportState:
         """Send one more now, from any thread; its state, and what came of it. Blocking."""
@@ -167,7 +169,7 @@ class Notifier(JournalExport):
     def _notifications(
         self, found: FeedEntry, ends: Mapping[int, Run], last_ends: Mapping[str, int]
     ) -> Iterator[Notification]:
-        if type(found.entry.event) in ASKS and NotificationReason.NEEDS_YOU in self._reasons:
+        if NotificationReason.NEEDS_YOU in self._reasons and _may_ask(found.entry.event):
             yield from self._asked(found)
         run = ends.get(found.number)
         if run is None:
@@ -179,7 +181,7 @@ class Notifier(JournalExport):
         )
         failure = None
         if NotificationReason.FAILED in self._reasons and last_ends[_group(run)] == found.number:
-            failure = self._failure(run)
+            failure = self._failure(run, found.number)
         if failure is not None:
             rest = "\nIt was the last one; nothing else is at work." if is_last else ""
             yield failure._replace(body=f"{failure.body}{rest}")
@@ -192,7 +194,14 @@ class Notifier(JournalExport):
                 "success" if status is Status.OK else "failure" if _has_failed(run) else "info",
             )
 
-    def _failure(self, run: Run) -> Notification | None:
+    def _is_news(self, name: str, number: int) -> bool:
+        """Whether no event but this one, which may come again, has told it."""
+        told = self._told.setdefault(name, number)
+        if len(self._told) > ENDED_MAX:
+            del self._told[next(iter(self._told))]
+        return told == number
+
+    def _failure(self, run: Run, number: int) -> Notification | None:
         """What is said of a run that ended; of a plan once, when its last step has."""
         step = run.resolved.step
         if step is None:
@@ -212,8 +221,11 @@ class Notifier(JournalExport):
                 newest.setdefault(each.resolved.step.position, each)
         failed = [each for each in newest.values() if _has_failed(each)]
         # Those before it may be read after its end, too: the notifier was not there, or is slow.
-        last = max(newest.values(), key=lambda each: (each.ended_at_ms or 0, each.id))
-        if not failed or last.id != run.id:
+        last_ms = max(each.ended_at_ms or 0 for each in newest.values())
+        if not failed or run.ended_at_ms != last_ms:
+            return None
+        # With a step end those that waited for it, at the same instant: one of them tells.
+        if not self._is_news(f"{step.plan} {last_ms}", number):
             return None
         name = "" if step.name is None else f"{step.name}: "
         first = f"{failed[0].resolved.label}: {_why(failed[0])}"
@@ -224,11 +236,10 @@ class Notifier(JournalExport):
         )
 
     def _asked(self, found: FeedEntry) -> Iterator[Notification]:
-        run = self._outside(found)
-        if run is None:
+        if (run := self._outside(found)) is None:
             return
-        for request in run.pending_requests:
-            if _asks(found.entry.event, request):
+        for request in asked_with(run, found.entry.event):
+            if request.answer is None and self._is_news(request.id, found.number):
                 text = one_line(request.question, LINE_CHARS_MAX)
                 yield Notification(
                     f"{run.resolved.label} needs you",
@@ -256,12 +267,7 @@ def _why(run: Run) -> str:
     return "" if outcome is None else one_line(outcome.plain_error or str(outcome.reason or ""))
 
 
-def _asks(event: Event, request: Request) -> bool:
-    match event:
-        case RequestAsked(request=asked):
-            return request.id == asked.id
-        case ParentNotified(message=message, at_ms=at_ms):
-            is_notice = request.priority is not None
-            return is_notice and (request.question, request.asked_at_ms) == (message, at_ms)
-        case _:
-            return request.by_spawn
+def _may_ask(event: Event) -> bool:
+    if isinstance(event, SignalReceived):  # most are the others
+        return isinstance(event.signal, PermissionAsked)
+    return type(event) in ASKS or type(event) in ENDS

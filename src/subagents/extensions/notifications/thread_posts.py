@@ -6,12 +6,15 @@ from typing import Final, NamedTuple
 from subagents.domain.lifecycle.transitions import TRANSITIONS
 from subagents.domain.run.events import (
     AttemptStarted,
+    Event,
     ParentNotified,
     RequestAnswered,
     RequestAsked,
+    SignalReceived,
     Spawned,
 )
 from subagents.domain.run.run import SETTLED, Request, Run
+from subagents.domain.run.signals import PermissionAsked
 from subagents.domain.run.values import RequestId
 from subagents.domain.text.announcement import ending
 from subagents.ports import JournalEntry
@@ -47,6 +50,7 @@ class Post(NamedTuple):
 def posts(run: Run, entry: JournalEntry) -> Iterator[Post]:
     """What an event of a run adds to its thread; the run may be further than the event."""
     event = entry.event
+    asked = [*asked_with(run, event)]
     match event:
         case Spawned():
             if run.session.continues is None:
@@ -54,35 +58,43 @@ def posts(run: Run, entry: JournalEntry) -> Iterator[Post]:
                 yield Post(f"{text}\n\n{_cut(run.spec.task, TASK_CHARS_MAX)}", is_first=True)
             elif not (run.spec.idempotency_key or "").startswith(FROM_CHAT):
                 yield Post(f"Said elsewhere: {_cut(run.spec.task, TASK_CHARS_MAX)}")
-            yield from (_question(each) for each in run.questions.requests if each.by_spawn)
         case AttemptStarted(adopted=False, turn=1, attempt=number):
             again = f" (attempt {number})" if number > 1 else ""
             yield Post(f"Started{again}.")
-        case RequestAsked(request=request):
-            yield _question(request)
-        case ParentNotified(message=message, at_ms=at_ms):
-            asked = next(
-                (
-                    each
-                    for each in run.questions.requests
-                    if each.priority is not None
-                    and (each.question, each.asked_at_ms) == (message, at_ms)
-                ),
-                None,
-            )
-            yield Post(_cut(message)) if asked is None else _question(asked)
+        case ParentNotified(message=message) if not asked:
+            yield Post(_cut(message))
         case RequestAnswered(answer=answer):
             yield Post(f"Answered ({answer.decision}): {_cut(answer.text or '-', TASK_CHARS_MAX)}")
         case _:
             pass
+    yield from map(_question, asked)
     if type(event) in ENDS and run.ended_at_ms == entry.at_ms and run.outcome is not None:
         yield Post(_ended(run), is_loud=True, is_last=True)
+
+
+def asked_with(run: Run, event: Event) -> Iterator[Request]:
+    """The questions of a run that came with this event, whether they are answered by now or not."""
+    for each in run.questions.requests:
+        is_then = each.asked_at_ms == event.at_ms
+        match event:
+            case RequestAsked(request=asked) | Spawned(approval=asked) if asked is not None:
+                is_it = each.id == asked.id
+            case ParentNotified(message=message):
+                is_it = is_then and each.priority is not None and each.question == message
+            case SignalReceived(signal=PermissionAsked(call_id=call_id)):
+                is_it = is_then and each.permits and each.call_id == call_id
+            case _:  # of a gate, with whatever it had waited for
+                is_it = is_then and each.by_spawn
+        if is_it:
+            yield each
 
 
 def _question(request: Request) -> Post:
     options = [f"{number}. {each}" for number, each in enumerate(request.options, 1)]
     if request.by_spawn:
         how = "Reply yes or no."
+    elif request.permits:
+        how = "Reply with a number."
     elif options:
         how = "Reply with a number, or in your own words."
     else:

@@ -198,7 +198,7 @@ class Expansion:
                 return match[0]
             found = self._value(match[1].strip(), cell if has_matrix else None, f"{where}: {path}")
             self._spend(len(found))
-            return found
+            return found.replace("${{", ESCAPED) if is_of_items else found  # it is read again
 
         text = _REFERENCE.sub(replaced, value)
         return _typed(text) if path in _TYPED or path.removeprefix(JUDGE) in _TYPED else text

@@ -54,8 +54,10 @@ def items_of(text: str) -> list[object]:
 
 
 def _object(text: str) -> dict[str, object] | None:
+    # Of a million lines each refusal would cost.
     with suppress(msgspec.DecodeError, RecursionError):
-        return msgspec.json.decode(text, type=dict[str, object])
+        if text.lstrip().startswith("{"):
+            return msgspec.json.decode(text, type=dict[str, object])
     return None
 
 

@@ -6,7 +6,7 @@ directory (``store.environment_files``); a file that several runs share is in a 
 
 import sqlite3
 from collections import defaultdict
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import msgspec
@@ -23,14 +23,18 @@ def put_in(backup: Path, directory: Path) -> None:
         sqlite3.Error: They cannot be written.
     """
     names: defaultdict[int, list[str]] = defaultdict(list)
+    contents: dict[int, bytes] = {}
     for each in sorted(directory.iterdir()) if directory.is_dir() else ():
         if not each.name.startswith("."):  # of a call under way
-            names[each.stat().st_ino].append(each.name)
+            with suppress(FileNotFoundError):  # it went with its run, just now
+                number = each.stat().st_ino
+                contents[number] = contents.get(number) or each.read_bytes()
+                names[number].append(each.name)
     sql = own_statements()
     with closing(sqlite3.connect(backup)) as database, database:
         database.execute(sql["create_environments"])
-        for found in names.values():
-            row = msgspec.json.encode(found).decode(), (directory / found[0]).read_bytes()
+        for number, found in names.items():
+            row = msgspec.json.encode(found).decode(), contents[number]
             database.execute(sql["put_environment"], row)
 
 

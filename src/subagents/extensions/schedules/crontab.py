@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from subagents.errors import UsageError
-from subagents.extensions.schedules.due_times import check_when
+from subagents.extensions.schedules.due_times import FIELDS, check_when
 
-FIELDS: Final = 5
 SETTING: Final = re.compile(r"""(\w+)[ \t]*=[ \t]*(?:"(.*)"|'(.*)'|(.*))""")
 NOT_OURS: Final = frozenset({"CRON_TZ", "HOME", "LOGNAME", "MAILTO", "SHELL"})
 """Settings of cron itself: when it is meant, who works, where and with what, and whom it mails."""

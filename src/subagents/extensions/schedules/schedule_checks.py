@@ -16,5 +16,8 @@ def checks(_home: Paths, found: Document | None) -> Iterator[Check]:
         if newest is not None and newest.decision == "refused":
             fix = f"mend that, then try it: subagents schedule run-now {each.name}"
             yield Check("schedule", WARN, f"{each.name}: {newest.text}", fix)
+        elif each.next_at is None and each.paused_at is None:
+            text = f"{each.name}: never due again: {each.when} in zone {each.zone}"
+            yield Check("schedule", WARN, text, "add it again, with --replace, WHEN and --zone")
         else:
             yield Check("schedule", OK, f"{each.name}: next {each.next_at or 'paused'}")

@@ -166,7 +166,7 @@ def add(
             output.note(f"{found.name}: {_times(found)}; {_next(found, time.time() * 1000)}")
     if is_first:
         up = f"in your crontab: @reboot {shlex.quote(shutil.which(NAME) or NAME)} up"
-        how = "subagents service install" if SYSTEMD.exists() else up
+        how = "subagents down --yes && subagents service install" if SYSTEMD.exists() else up
         output.note(f"  to start its work after a restart of this machine, too: {how}")
     return EXIT_OK
 
@@ -328,8 +328,12 @@ def show(schedule: str, *, verbose: bool = False, json: bool = False) -> int:
     refuse_unused("is about one run", verbose=verbose)
     with connect() as client:
         answer = client.get(f"{PLACE}/{segment(schedule)}")
-        states = {} if json else _states(client, read(answer, ScheduleRow))
-    _print(answer, states, json=json)
+        found = read(answer, ScheduleRow)
+        states = {} if json else _states(client, found)
+    if json:
+        output.document(answer)
+    else:
+        _print(found, states)
     return EXIT_OK
 
 
@@ -360,12 +364,8 @@ def _budget(found: PlannedBudget) -> str:
     return ", ".join(parts) or "none"
 
 
-def _print(answer: Document, states: Mapping[str, str], *, json: bool) -> None:
-    if json:
-        output.document(answer)
-        return
-    found, now_ms = read(answer, ScheduleRow), time.time() * 1000
-    state = _state(found)
+def _print(found: ScheduleRow, states: Mapping[str, str]) -> None:
+    now_ms, state = time.time() * 1000, _state(found)
     output.styled_line(f" {found.name} ({found.schedule_id}): {state}", render.icon(state), state)
     steps = "" if found.steps is None else f" ({found.steps} steps)"
     for name, text in (

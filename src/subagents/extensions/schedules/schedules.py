@@ -236,6 +236,9 @@ class Schedules(Part):
             raise
         if replaced is not None:
             self._put(replaced.id, None)
+            # Its runs go on, and count for the overlap.
+            left = (each for each in replaced.times if any(map(self._is_open, each.run_ids)))
+            schedule = replace(schedule, times=tuple(left))
         self._put(schedule.id, schedule)
         await self._ledger.committed()
         if replaced is not None:
@@ -431,15 +434,15 @@ class Schedules(Part):
             log.warning("schedule %s: %s", schedule.name, text)
             self._note(replace(due, decision=Decision.MISSED, text=text), schedule.id)
             return
-        if is_late or count > 1:
-            missed = count if is_late else count - 1
+        if missed := count if is_late else count - 1:
             due = replace(due, text=f"makes up for {counted(missed, 'missed time')}")
         try:
             found = await self._started(schedule, due)
         except (StoreUnavailable, Fenced, Elsewhere) as error:
             # Nothing was stored, this time's decision neither: it is still due.
             log.warning("schedule %s cannot start its work yet: %s", schedule.name, error)
-            self._due[schedule.id] = now + AGAIN_MS
+            if schedule.id in self._due:  # else another node has it by now, or nobody
+                self._due[schedule.id] = now + AGAIN_MS
         except SubagentsError as error:
             text = error.message if error.hint is None else f"{error.message}; {error.hint}"
             self._refuse(schedule, due, text)
@@ -460,7 +463,7 @@ class Schedules(Part):
         """The decision is durable with the next commit, unless the schedule is gone."""
         schedule = self._live.get(schedule_id)
         if schedule is not None:
-            self._put(schedule_id, schedules.decided(schedule, due))
+            self._put(schedule_id, schedules.decided(schedule, due, self._is_open))
 
     async def _started(self, schedule: Schedule, due: DueTime) -> tuple[Receipt, ...] | str:
         """Start its work for a time; a text says why nothing was started.
@@ -494,7 +497,8 @@ class Schedules(Part):
         return receipts
 
     def _is_open(self, run_id: RunId) -> bool:
-        run = self._ledger.published.get(run_id)
+        # One that is stored with the next commit counts for whoever starts its work meanwhile.
+        run = self._ledger.published.get(run_id) or self._ledger.live.get(run_id)
         return run is not None and not run.is_settled
 
     async def _spawn(
@@ -550,7 +554,7 @@ class Schedules(Part):
 
         What did not end ok stays unread until somebody reads it.
         """
-        for run_id in before.last_runs:
+        for run_id in next((each.run_ids for each in before.times if each.run_ids), ()):
             try:
                 run = await self._engine.queries.run(run_id)
                 if run.outcome is not None and run.outcome.is_ok:

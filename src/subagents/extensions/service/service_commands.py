@@ -11,7 +11,8 @@ from subagents.cli import output
 from subagents.cli.connection import paths
 from subagents.cli.flags import Json, Parameter
 from subagents.cli.serving import UNIT_NAME, unit_file
-from subagents.errors import EXIT_OK, Unavailable
+from subagents.client.daemon_start import answers
+from subagents.errors import EXIT_OK, Conflict, Unavailable
 from subagents.runtimes.process.cgroups import LEAF
 from subagents.text import one_line
 
@@ -42,6 +43,11 @@ def install(
         output.document({"file": str(file), "unit": text}) if json else output.data(text)
         return EXIT_OK
     _require_systemd()
+    if answers(paths().socket) and _run("systemctl", "--user", "is-active", UNIT_NAME).returncode:
+        raise Conflict(
+            "a daemon runs already, and systemd could start no second one",
+            hint="workers go on meanwhile: subagents down --yes && subagents service install",
+        )
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")

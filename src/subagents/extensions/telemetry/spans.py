@@ -20,6 +20,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from subagents.domain.redaction.redact import redact
+from subagents.domain.rules.provider_limits import agent_of
 from subagents.domain.run.events import (
     Alerted,
     AnnouncementConsumed,
@@ -46,6 +47,7 @@ from subagents.domain.run.outcome import (
 )
 from subagents.domain.run.run import Attempt, Run
 from subagents.domain.run.signals import ToolSeen
+from subagents.domain.run.spec import ResolvedAgent
 from subagents.domain.run.values import Value, attempt_before
 from subagents.domain.text.event_words import span_mark
 from subagents.extensions.telemetry import span_names
@@ -267,7 +269,7 @@ def _of_attempt(
     end_ms = max(ended_ms, draft.end_ms, draft.verified_ms)
     if is_last:
         end_ms = max(end_ms, run.ended_at_ms or end_ms)
-    attributes = _about(run, description=description)
+    attributes = _about(run, agent_of(run, attempt.number), description=description)
     attributes[span_names.ATTEMPT] = attempt.number
     attributes[span_names.CONVERSATION_ID] = attempt.session.key
     _put_outcome(attributes, outcome)
@@ -307,7 +309,7 @@ def _untried(
     run: Run, story: _Story, where: Lineage, *, description: str | None, content: bool
 ) -> Span:
     """A run that ended while it waited: cancelled, or its dependencies failed."""
-    attributes = _about(run, description=description)
+    attributes = _about(run, run.resolved, description=description)
     attributes[span_names.ATTEMPT] = UNTRIED
     attributes[span_names.CONVERSATION_ID] = run.session.first_key
     _put_outcome(attributes, run.outcome)
@@ -336,7 +338,7 @@ def _span(
         trace_id=trace_id(where.root),
         span_id=span_id(run.id, int(number)),
         parent_id=parent,
-        name=f"{span_names.INVOKE_AGENT} {run.resolved.agent_id}",
+        name=f"{span_names.INVOKE_AGENT} {attributes[span_names.AGENT_ID]}",
         start_ms=begun_ms,
         end_ms=max(end_ms, begun_ms),
         is_remote_call=True,
@@ -347,23 +349,22 @@ def _span(
     )
 
 
-def _about(run: Run, *, description: str | None) -> dict[str, Attribute]:
-    """What every span of an attempt says of its run."""
-    resolved = run.resolved
+def _about(run: Run, agent: ResolvedAgent, *, description: str | None) -> dict[str, Attribute]:
+    """What every span of an attempt says of its run, and of the agent that it was of."""
     found: dict[str, Attribute] = {
         span_names.OPERATION_NAME: span_names.INVOKE_AGENT,
-        span_names.PROVIDER_NAME: span_names.PROVIDERS.get(resolved.runtime, resolved.runtime),
-        span_names.AGENT_ID: resolved.agent_id,
-        span_names.AGENT_NAME: resolved.agent_id,
+        span_names.PROVIDER_NAME: span_names.PROVIDERS.get(agent.runtime, agent.runtime),
+        span_names.AGENT_ID: agent.agent_id,
+        span_names.AGENT_NAME: agent.agent_id,
         span_names.RUN_ID: run.id,
-        span_names.LABEL: redact(resolved.label),
-        span_names.RUNTIME: resolved.runtime,
+        span_names.LABEL: redact(run.resolved.label),
+        span_names.RUNTIME: agent.runtime,
         span_names.DEPTH: run.lineage.depth,
     }
-    if description:
+    if description and agent.agent_id == run.resolved.agent_id:
         found[span_names.AGENT_DESCRIPTION] = description
-    if resolved.model is not None:
-        found[span_names.REQUEST_MODEL] = resolved.model
+    if agent.model is not None:
+        found[span_names.REQUEST_MODEL] = agent.model
     if run.lineage.requester_run is not None:
         found[span_names.PARENT_ID] = run.lineage.requester_run
     if run.lineage.retry_from is not None:

@@ -17,6 +17,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from subagents.domain.agents.agent_stats import Runtime, Stats, Tokens, rate_of
+from subagents.domain.rules.provider_limits import agent_of
 from subagents.domain.run.outcome import (
     Outcome,
     Reason,
@@ -138,14 +139,14 @@ def record_of(run: Run, number: int) -> AttemptRecord:
     started = attempt.times.started_at_ms or attempt.times.requested_at_ms
     ended = attempt.times.ended_at_ms or started
     usage = attempt.usage or Usage()
-    report = attempt.reported.report
+    said, agent = attempt.reported.report, agent_of(run, number)
     return AttemptRecord(
         run_id=run.id,
         attempt=number,
-        agent_id=run.resolved.agent_id,
+        agent_id=agent.agent_id,
         task_type=run.spec.tags[0] if run.spec.tags else None,
         tags=run.spec.tags,
-        model=run.resolved.model,
+        model=agent.model,
         spawner_session_key=run.requester,
         started_at=started,
         ended_at=ended,
@@ -153,9 +154,7 @@ def record_of(run: Run, number: int) -> AttemptRecord:
         outcome=_RESULTS.get(outcome.status, Result.FAILURE),
         reason=outcome.reason,
         verification_passed=passed,
-        completion_report=Claim(status=report.status, confidence=report.confidence)
-        if report
-        else None,
+        completion_report=Claim(status=said.status, confidence=said.confidence) if said else None,
         tokens=Tokens(
             input=usage.tokens_in,
             output=usage.tokens_out,

@@ -16,11 +16,11 @@ import json
 import os
 import shutil
 import stat
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Final, TypeVar
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -74,6 +74,8 @@ class Record(Value, frozen=True):
     """Files that git ignores and that were copied into it: path → state (``is_as_copied``)."""
     attempts: dict[str, int] = {}
     """Run → the newest attempt it was made ready for."""
+    begun: dict[str, str] = {}
+    """Run that goes on in another's → the commit it found there."""
 
 
 class Look(Value, frozen=True):
@@ -110,7 +112,7 @@ class GitWorktrees:
         self._off_loop = off_loop
         self._environ = environ
         self._settings_now = settings_now
-        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def plan(self, cwd: str, *, run_id: RunId, label: str) -> Planned:
         """See ``ports.Worktrees.plan``."""
@@ -148,7 +150,8 @@ class GitWorktrees:
 
     async def records(self) -> tuple[Record, ...]:
         """What is known of all that exist."""
-        return await self._off_loop(lambda: tuple(self._records()))
+        files = self._directory.glob("*.json")
+        return await self._off_loop(lambda: tuple(filter(None, map(_read, sorted(files)))))
 
     async def record(self, tree: Worktree) -> Record | None:
         """What is known of this one; None = it is not of this machine, or is gone."""
@@ -198,7 +201,7 @@ class GitWorktrees:
         async def alone() -> T:
             async with AsyncExitStack() as held:
                 for each in where:
-                    await held.enter_async_context(self._locks[each])
+                    await held.enter_async_context(self._locks.setdefault(each, asyncio.Lock()))
                 return await self._off_loop(work)
 
         return await asyncio.shield(asyncio.ensure_future(alone()))
@@ -225,10 +228,12 @@ class GitWorktrees:
         common = self._git(tree.repository)(*asked).removesuffix("\n")
         wanted = os.path.realpath(tree.path)
         for file in Path(common, "worktrees").glob("*/gitdir"):
-            # Relative to itself, where git is configured so (worktree.useRelativePaths).
-            link = os.path.join(file.parent, file.read_text().strip())  # noqa: PTH118
-            if os.path.realpath(os.path.dirname(link)) == wanted:  # noqa: PTH120
-                return Checkout(git_dir=str(file.parent), common_dir=common)
+            with suppress(OSError):  # of another one, which is removed at this moment
+                text = os.fsdecode(file.read_bytes()).strip()
+                # Relative to itself, where git is configured so (worktree.useRelativePaths).
+                link = os.path.join(file.parent, text)  # noqa: PTH118
+                if os.path.realpath(os.path.dirname(link)) == wanted:  # noqa: PTH120
+                    return Checkout(git_dir=str(file.parent), common_dir=common)
         raise GitFailed(f"{tree.path} is no worktree of {tree.repository} any more")
 
     # -- planning --------------------------------------------------------------------------
@@ -306,13 +311,18 @@ class GitWorktrees:
         if record is None:
             # On record before it is made: a crash in between leaves no worktree without a record.
             record = self._begin(run_id, tree)
-        if not record.is_made or not (Path(tree.path) / ".git").exists():
+        # Not by its .git: a worker may have removed that, and its files are still there.
+        if not record.is_made or not Path(tree.path).exists():
             record = replace(record, is_made=True, copies=self._make(record))
             self._write(record)
         if record.attempts.get(run_id, 0) >= attempt:
             return
+        if run_id != record.run_id and run_id not in record.attempts:
+            tip = self._git(tree.repository).line("rev-parse", "--verify", _ref(tree))
+            record = replace(record, begun={**record.begun, run_id: tip or record.base})
         if afresh:
-            self._set_aside(record, attempt)
+            base = record.begun.get(run_id, record.base)
+            self._set_aside(replace(record, run_id=run_id, base=base), attempt)
         self._write(replace(record, attempts={**record.attempts, run_id: attempt}))
 
     def _begin(self, run_id: RunId, tree: Worktree) -> Record:
@@ -336,8 +346,7 @@ class GitWorktrees:
             shutil.rmtree(path, ignore_errors=True)
         git.line("worktree", "prune")
         self._set_up(path).unlink(missing_ok=True)
-        ref = f"refs/heads/{tree.branch}"
-        has_branch = git.line("rev-parse", "--verify", "--quiet", ref) is not None
+        has_branch = git.line("rev-parse", "--verify", "--quiet", _ref(tree)) is not None
         where = (tree.path, tree.branch) if has_branch else ("-b", tree.branch, tree.path)
         last = () if has_branch else (record.base,)
         # From the repository of the checkout: a path that begins with "-" is none (absolute).
@@ -362,7 +371,8 @@ class GitWorktrees:
         git("clean", "-ffdq", timeout_s=CHECKOUT_S)
 
     def _keep(self, record: Record, attempt: int) -> None:
-        tree, kept = record.tree, f"refs/heads/{record.tree.branch}-attempt-{attempt}"
+        tree, count = record.tree, sum(record.attempts.values())  # of all runs in it
+        kept = f"{_ref(tree)}-attempt-{count}"
         git = self._git_in(tree)
         if git.line("rev-parse", "--verify", "--quiet", kept) is not None:
             return  # kept before a crash; what is there by now may be half of it
@@ -392,9 +402,7 @@ class GitWorktrees:
         """A copy of its index: git knows by it which files are as they were."""
         own = Path(self._checkout(tree).git_dir, "index")
         # Beside it, so that it can take its place.
-        index = own.with_name("subagents-index")
-        for left in (index, own.with_name("subagents-index.lock")):
-            left.unlink(missing_ok=True)  # of a daemon that was killed
+        index = _cleared(own.with_name("subagents-index"))
         if own.is_file():
             # With its time: git reads again what was written in the second of its index, or after.
             shutil.copy2(own, index)
@@ -466,7 +474,7 @@ class GitWorktrees:
             git.line("worktree", "prune")
             if look.standing.tip is not None:
                 # Only where it still is.
-                git("update-ref", "-d", f"refs/heads/{tree.branch}", look.standing.tip)
+                git("update-ref", "-d", _ref(tree), look.standing.tip)
         except RuntimeUnavailable as error:
             return printable(error.message)
         self._file(tree).unlink(missing_ok=True)
@@ -493,8 +501,7 @@ class GitWorktrees:
         record = self._record(tree)
         if record is None or not record.is_made or not Path(tree.path).is_dir():
             raise NotFound(f"worktree {tree.path} is not there: nothing was changed, or it is gone")
-        index = Path(f"{tree.path}.diff-index")
-        index.unlink(missing_ok=True)
+        index = _cleared(Path(f"{tree.path}.diff-index"))
         git = self._git_in(tree, index=index)
         try:
             text = diff_of(git, record.base, path)
@@ -522,13 +529,10 @@ class GitWorktrees:
             shutil.rmtree(tree.path, ignore_errors=True)
         git.line("worktree", "prune")
         # Only where it still is: a branch with commits stays.
-        git.line("update-ref", "-d", f"refs/heads/{tree.branch}", record.base)
+        git.line("update-ref", "-d", _ref(tree), record.base)
         self._file(tree).unlink(missing_ok=True)
         self._set_up(Path(tree.path)).unlink(missing_ok=True)
         return True
-
-    def _records(self) -> Iterator[Record]:
-        return filter(None, map(_read, sorted(self._directory.glob("*.json"))))
 
     # -- records ---------------------------------------------------------------------------
 
@@ -558,6 +562,13 @@ def _read(file: Path) -> Record | None:
         return None
 
 
+def _cleared(index: Path) -> Path:
+    """The file without what was left of a git that was killed."""
+    for left in (index, Path(f"{index}.lock")):
+        left.unlink(missing_ok=True)
+    return index
+
+
 def _linked(tree: Worktree) -> str | None:
     """Where the worktree's ``.git`` leads; None = it is no file that leads anywhere."""
     link = Path(tree.path, ".git")
@@ -570,6 +581,10 @@ def _linked(tree: Worktree) -> str | None:
         return None
     before, _, where = text.partition("gitdir: ")
     return None if before or not where else os.path.realpath(Path(tree.path, where))
+
+
+def _ref(tree: Worktree) -> str:
+    return f"refs/heads/{tree.branch}"
 
 
 def _text(run_id: RunId, attempt: int) -> str:

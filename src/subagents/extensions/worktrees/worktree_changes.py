@@ -26,6 +26,8 @@ NO_COPIES: Final = MappingProxyType(dict[str, str]())
 COUNTED_BYTES_MAX: Final = 256 * 1024
 COUNTED_MAX: Final = 500
 """New files whose lines are counted."""
+_PLAIN: Final = ("--no-renames", "--no-ext-diff", "--no-textconv", NO_SUBMODULES)
+_NEW: Final = ("ls-files", "--others", "--exclude-standard", "-z")
 _ORDER: Final = {ChangeKind.DELETED: 0, ChangeKind.MODIFIED: 1, ChangeKind.ADDED: 2}
 
 
@@ -50,17 +52,13 @@ def changes_of(
 
 
 def _changes(git: Git, base: str, tree: Worktree, copies: Mapping[str, str]) -> Changes:
-    plain = ("--no-renames", "--no-ext-diff", "--no-textconv", NO_SUBMODULES, "-z", base, "--")
-    lines = _numbers(git("diff", "--numstat", *plain, timeout_s=LOOK_S))
-    kinds = _kinds(git("diff", "--name-status", *plain, timeout_s=LOOK_S))
-    new = fields(git("ls-files", "--others", "--exclude-standard", "-z", timeout_s=LOOK_S))
-    found = {
-        path: FileChange(
-            path=printable(path), kind=kind, insertions=lines.get(path, (None, None))[0],
-            deletions=lines.get(path, (None, None))[1],
-        )
-        for path, kind in kinds.items()
-    }  # fmt: skip
+    lines = _numbers(git("diff", "--numstat", *_PLAIN, "-z", base, "--", timeout_s=LOOK_S))
+    kinds = _kinds(git("diff", "--name-status", *_PLAIN, "-z", base, "--", timeout_s=LOOK_S))
+    new = fields(git(*_NEW, timeout_s=LOOK_S))
+    found = dict[str, FileChange]()
+    for path, kind in kinds.items():
+        plus, minus = lines.get(path, (None, None))
+        found[path] = FileChange(path=printable(path), kind=kind, insertions=plus, deletions=minus)
     root = Path(tree.path)
     for number, path in enumerate(new):
         # In the commit, no longer in the index, and still there: changed at most.
@@ -87,10 +85,8 @@ def paths_of(git: Git, base: str) -> frozenset[str]:
     Raises:
         GitFailed: git could not say.
     """
-    plain = ("--no-renames", "--no-ext-diff", "--no-textconv", NO_SUBMODULES, "-z", base, "--")
-    changed = fields(git("diff", "--name-only", *plain, timeout_s=LOOK_S))
-    new = fields(git("ls-files", "--others", "--exclude-standard", "-z", timeout_s=LOOK_S))
-    return frozenset(map(printable, (*changed, *new)))
+    changed = fields(git("diff", "--name-only", *_PLAIN, "-z", base, "--", timeout_s=LOOK_S))
+    return frozenset(map(printable, (*changed, *fields(git(*_NEW, timeout_s=LOOK_S)))))
 
 
 def diff_of(git: Git, base: str, path: str | None) -> str:
@@ -108,9 +104,8 @@ def diff_of(git: Git, base: str, path: str | None) -> str:
     git("read-tree", base, timeout_s=LOOK_S)
     # As names alone: their content is not stored anywhere.
     git("--literal-pathspecs", "add", "--intent-to-add", "--", *(where or (".",)), timeout_s=LOOK_S)
-    plain = ("--no-color", "--no-renames", "--no-ext-diff", "--no-textconv", NO_SUBMODULES)
-    answer = git("--literal-pathspecs", "diff", *plain, base, "--", *where, timeout_s=LOOK_S)
-    return printable(answer)
+    asked = ("--literal-pathspecs", "diff", "--no-color", *_PLAIN, base, "--", *where)
+    return printable(git(*asked, timeout_s=LOOK_S))
 
 
 def printable(text: str) -> str:

@@ -1,6 +1,7 @@
 """``worktree list diff merge prune``: look at what runs made apart, and bring it home."""
 
 import time
+from collections.abc import Collection
 from typing import Annotated, Final
 
 from subagents.api.wire.wire_struct import read
@@ -10,7 +11,7 @@ from subagents.cli.flags import Json, Parameter, Run, SomeRuns
 from subagents.cli.runs.selectors import expand
 from subagents.cli.show import render
 from subagents.client.client import Client, Query, segment
-from subagents.errors import EXIT_FAILED, EXIT_OK
+from subagents.errors import EXIT_FAILED, EXIT_OK, NotFound
 from subagents.extensions.worktrees.worktree_answers import (
     WorktreeDiff,
     WorktreeMerge,
@@ -104,13 +105,21 @@ def merge(run: Run, /, *more: SomeRuns, json: Json = False) -> int:
 
         subagents worktree merge plan:last
     """
+    named = (run, *more)
     with connect() as client:
-        merged = (_merged(client, each, json=json) for each in expand(client, (run, *more)))
+        merged = (_merged(client, each, named, json=json) for each in expand(client, named))
         return next((code for code in merged if code != EXIT_OK), EXIT_OK)
 
 
-def _merged(client: Client, run: str, *, json: bool) -> int:
-    answer = client.post(f"/v1/runs/{segment(run)}/merge", timeout_s=LONG_S)
+def _merged(client: Client, run: str, named: Collection[str], *, json: bool) -> int:
+    try:
+        answer = client.post(f"/v1/runs/{segment(run)}/merge", timeout_s=LONG_S)
+    except NotFound as error:
+        if run in named:
+            raise
+        # Of a plan, say: some have none, and that of one that changed nothing is gone.
+        output.note(error.message)
+        return EXIT_OK
     found = read(answer, WorktreeMerge)
     if json:
         output.document(answer)

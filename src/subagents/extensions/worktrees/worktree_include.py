@@ -8,6 +8,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -102,9 +103,10 @@ def _copy(source: Path, to: Path, name: str) -> str:
     # The commit may have a link where the checkout has a directory.
     is_below = os.path.realpath(target.parent).startswith(os.path.realpath(to))
     if is_below and not os.path.lexists(target):
-        if source.is_symlink() or not _is_cloned(source, target):
-            shutil.copyfile(source, target, follow_symlinks=False)
-        shutil.copystat(source, target, follow_symlinks=False)
+        with suppress(FileNotFoundError):  # somebody is at work there, and it went meanwhile
+            if source.is_symlink() or not _is_cloned(source, target):
+                shutil.copyfile(source, target, follow_symlinks=False)
+            shutil.copystat(source, target, follow_symlinks=False)
     return _state(target)
 
 

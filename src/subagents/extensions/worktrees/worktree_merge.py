@@ -71,8 +71,8 @@ def merged(git: Git, root: str, branch: str) -> Merge:
         said = ("-p", head, "-p", tip, "-m", f"Merge branch '{branch}'")
         new = git("commit-tree", found, *said).strip()
     try:
-        # git itself looks again, and overwrites no file that it does not know.
-        git("merge", "--ff-only", "--quiet", new, timeout_s=CHECKOUT_S)
+        # git itself looks again, and overwrites no file that it does not know, or that it ignores.
+        git("merge", "--ff-only", "--quiet", "--no-overwrite-ignore", new, timeout_s=CHECKOUT_S)
     except GitFailed as error:
         raise Conflict(error.message) from error
     return Merge(into=into, commit=new)

@@ -29,6 +29,7 @@ MINUTE_MS: Final = 60_000
 _SHELL: Final = re.compile(
     r"bash|shell|terminal|exec|command|(?:^|_)(?:sh|zsh|run)(?:_|$)", re.IGNORECASE
 )
+_OF_LINE: Final = re.compile("((/usr(/local)?|/opt/homebrew)?/bin/)?(ba|da|fi|k|z)?sh -[a-z]*c")
 _PLAN: Final = re.compile(r"todo|plan", re.IGNORECASE)
 _AGENT: Final = frozenset({"task", "agent", "dispatch_agent", "spawn_agent"})
 
@@ -141,8 +142,9 @@ def _command(given: object) -> str | None:
     if isinstance(given, dict):
         found = next((given[key] for key in _COMMAND_KEYS if given.get(key)), None)
     if isinstance(found, list) and found and all(isinstance(word, str) for word in found):
-        # ["bash", "-lc", "the line"]: the line is what was run.
-        is_line = len(found) == 3 and found[1].startswith("-") and found[1].endswith("c")
+        # ["bash", "-lc", "the line"]: the line is what was run. It may be allowed from now on, so
+        # no other program stands for a shell.
+        is_line = len(found) == 3 and _OF_LINE.fullmatch(f"{found[0]} {found[1]}")
         found = found[2] if is_line else shlex.join(found)
     if not isinstance(found, str) or not found.strip():
         return None
