@@ -133,9 +133,10 @@ class PolledWorld:
     """PostgreSQL and nothing else."""
 
     def __init__(self, postgres: PostgresServer) -> None:
-        url = parse_url(postgres.url(postgres.new_schema()))
-        link = Link(url.conninfo)
-        migrate(link, url.schema)
+        url = postgres.url(postgres.new_schema())
+        found = parse_url(url)
+        link = Link(found.conninfo)
+        migrate(link, found.schema)
         link.close()
         self.offers = PostgresOffers(url)
         self.off_loop = DaemonThreads("offers", threads_max=2)

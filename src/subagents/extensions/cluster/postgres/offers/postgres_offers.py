@@ -1,50 +1,25 @@
 """The offers of a cluster in its PostgreSQL, and who took them."""
 
-import threading
-from collections.abc import Callable, Collection, Sequence
-from functools import cache
-from typing import Final, TypeVar
-
-import psycopg
+from collections.abc import Collection
 
 from subagents.domain.run.values import AttemptId, RunId
-from subagents.errors import StoreUnavailable
 from subagents.extensions.cluster.node_ports import Offer
-from subagents.extensions.cluster.postgres.database_url import DatabaseUrl
-from subagents.extensions.cluster.postgres.link import Link
-from subagents.store.named_statements import named_statements
+from subagents.extensions.cluster.shared.run_tables import RunTables
 from subagents.store.rows import Row
-
-T = TypeVar("T")
-
-TRIES: Final = 2
-"""A connection that ended since it was used last is made again once."""
-
-
-@cache
-def statements(schema: str) -> dict[str, str]:
-    """Every named statement, about this schema."""
-    found = named_statements(__package__)
-    return {name: sql.replace("{schema}", schema) for name, sql in found.items()}
 
 
 class PostgresOffers:
     """The truth about offers, whatever found the taker. For any thread, one at a time.
 
-    One connection, made when it is first needed. All of it can be repeated, and raises
-    StoreUnavailable when nobody can say.
+    All of it can be repeated, and raises StoreUnavailable when nobody can say.
 
     Args:
         url: Of the store, whose schema has the table.
     """
 
-    def __init__(self, url: DatabaseUrl) -> None:
-        self._url = url
-        self._sql = statements(url.schema)
-        self._lock = threading.Lock()
-        self._link: Link | None = None
-        self._is_closed = False
-        """Who still asks leaves no connection behind."""
+    def __init__(self, url: str) -> None:
+        self._tables = tables = RunTables(url, lambda: "", __package__, most=1)
+        self._ask, self.close = tables.ask, tables.close
 
     def put(self, offer: Offer) -> str | None:
         """Offer an attempt, if it is not offered already; who has taken it, if anybody has."""
@@ -80,41 +55,6 @@ class PostgresOffers:
     def sweep(self) -> None:
         """Delete what was left behind: taken long ago, and settled by nobody."""
         self._ask("delete_left", ())
-
-    def close(self) -> None:
-        """End the connection; whoever asks still has one of its own for that."""
-        with self._lock:
-            self._is_closed = True
-            self._close()
-
-    def _ask(self, name: str, parameters: Sequence[object]) -> list[Row]:
-        with self._lock:
-            try:
-                return self._tried(lambda link: link.ask(self._sql[name], parameters))
-            finally:
-                if self._is_closed:
-                    self._close()
-
-    def _tried(self, work: Callable[[Link], T]) -> T:
-        for again in range(TRIES):
-            is_new = self._link is None
-            try:
-                self._link = self._link or Link(self._url.conninfo)
-                return work(self._link)
-            except psycopg.OperationalError as error:
-                # Each statement may be repeated: done twice, it comes to the same.
-                self._close()
-                if is_new or again == TRIES - 1:
-                    raise StoreUnavailable(f"the offers cannot be read or made: {error}") from error
-            except psycopg.Error as error:
-                self._close()
-                raise StoreUnavailable(f"the offers cannot be read or made: {error}") from error
-        raise AssertionError
-
-    def _close(self) -> None:
-        link, self._link = self._link, None
-        if link is not None:
-            link.close()
 
 
 def _offer(row: Row) -> Offer:
