@@ -39,7 +39,7 @@ from subagents.node import NodeHost, NodeParts, node_name
 from subagents.runtimes.process.secret_values import ask
 
 if TYPE_CHECKING:  # of an extra
-    from subagents.extensions.cluster.postgres.offers.postgres_offers import PostgresOffers
+    from subagents.extensions.cluster.offers.postgres_offers import PostgresOffers
     from subagents.extensions.cluster.trust.former_trust import RunSeal
     from subagents.extensions.cluster.trust.node_trust import NodeTrust
     from subagents.extensions.cluster.trust.signing import Signer
@@ -158,7 +158,7 @@ def node(host: NodeHost) -> NodeParts:
     store = postgres_store(paths, url, member, signer)
     found = cluster_of(settings, trust)
     # Extras, all of these.
-    from subagents.extensions.cluster.postgres.offers.postgres_offers import PostgresOffers  # noqa: PLC0415
+    from subagents.extensions.cluster.offers.postgres_offers import PostgresOffers  # noqa: PLC0415
     from subagents.extensions.cluster.postgres.postgres_permits import PostgresPermits  # noqa: PLC0415
     from subagents.extensions.cluster.shared.row_logs import row_logs  # noqa: PLC0415
 

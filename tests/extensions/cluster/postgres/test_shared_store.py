@@ -22,8 +22,8 @@ from subagents.domain.run.run import Phase
 from subagents.domain.run.values import RunId, SessionKey, attempt_id, replace
 from subagents.errors import AlreadyRunning, CorruptState, Elsewhere, Fenced, StoreUnavailable
 from subagents.extensions.cluster.node_ports import Offer
+from subagents.extensions.cluster.offers.postgres_offers import PostgresOffers
 from subagents.extensions.cluster.postgres.kept_node import KeptNode
-from subagents.extensions.cluster.postgres.offers.postgres_offers import PostgresOffers
 from subagents.extensions.cluster.postgres.postgres_store import READERS_MAX, PostgresStore
 from subagents.extensions.testing.conformance import Behaviour, StorePlace
 from subagents.extensions.testing.store_suite import OTHER, SUITE

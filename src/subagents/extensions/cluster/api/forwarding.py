@@ -326,9 +326,11 @@ class Forwarding:
         calling = self._peers.call(url, asked.method, asked.target, asked.headers, asked.body)
         async with calling as found:
             if found.status == MISDIRECTED:
-                body = await found.body()  # that of a HEAD has none
-                said = msgspec.json.decode(body)["details"] if body else {"partition": partition}
-                raise Elsewhere(said["partition"], node=said.get("node"))
+                body = await found.body()
+                if not body:
+                    raise Elsewhere(partition)  # to a HEAD
+                said = msgspec.json.decode(body)["details"]
+                raise Elsewhere(said["partition"], node=said["node"])
             await asked.call.send(_start(found))
             async for piece in found.pieces():
                 await asked.call.send(

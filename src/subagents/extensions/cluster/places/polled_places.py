@@ -21,7 +21,7 @@ from subagents.extensions.cluster.shared_store import Survey
 from subagents.ports import Clock, OffLoop
 
 if TYPE_CHECKING:  # of an extra
-    from subagents.extensions.cluster.postgres.offers.postgres_offers import PostgresOffers
+    from subagents.extensions.cluster.offers.postgres_offers import PostgresOffers
 
 log = logging.getLogger(__name__)
 
