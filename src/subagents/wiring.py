@@ -30,7 +30,7 @@ from subagents.engine.verification.command_sandbox import CommandSandbox
 from subagents.engine.verification.verifier import Verifier
 from subagents.errors import Fenced
 from subagents.followers.follower_host import FollowerHost
-from subagents.followers.journal_export import JournalExport
+from subagents.followers.journal_export import LOOK_S, Export, JournalExport
 from subagents.node import NodeHost, NodeParts, node_name, node_of
 from subagents.ports import Batch, Exporter, OffLoop, Runtime
 from subagents.runtimes import runtime_plugins
@@ -221,6 +221,8 @@ def build_node(
     for each in (exporter for found in followers.values() for exporter in found):
         if isinstance(each, JournalExport):
             each.is_ours = engine.partitions.has_run
+        if isinstance(each, Export) and engine.partitions.is_shared:
+            each.look_s = LOOK_S
     # `services_of` takes the first two.
     threads = (off_loop, reading, renewing, checks, processes, trees, asking, *ours.threads)
     return Node(engine, command, paths, threads, followers, ours, name)

@@ -4,8 +4,6 @@ The journal is the queue. A cursor in a file says up to which event of the feed 
 sent; from there on the feed is read in pages. So nothing is kept in memory, a receiver that is
 down costs nothing but time, and after ``kill -9`` the next daemon continues where the last one was
 acknowledged.
-
-Each export has its own thread, so that a slow receiver delays nothing else.
 """
 
 import logging
@@ -28,6 +26,9 @@ log = logging.getLogger(__name__)
 FEED_PAGE: Final = 500
 ENDED_MAX: Final = 1_000
 """How many ends are remembered: more than one page of the journal can have."""
+LOOK_S: Final = 60.0
+"""How often a node of a cluster looks at what others wrote: or it would take all of that for news
+when it takes their runs over, and hear of none that went to them."""
 RETRY_S_MAX: Final = 60.0
 STOP_S: Final = 3.0
 """A daemon that stops waits so long for what is still to send; the next one sends the rest."""
@@ -49,7 +50,7 @@ class Cursor(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Export(ABC):
-    """Sends on its own thread, and repeats until it was taken; see ``ports.Exporter``.
+    """Sends on a thread of its own, and repeats until it was taken; see ``ports.Exporter``.
 
     Args:
         what: What is sent, in the plural, for people.
@@ -61,6 +62,8 @@ class Export(ABC):
     """See ``ports.Exporter``."""
     retry_first_s = 1.0
     """The pause before the first repetition; doubled up to ``RETRY_S_MAX``."""
+    look_s: float | None = None
+    """How often it looks without being woken, in seconds; None = never."""
 
     def __init__(self, *, what: str, endpoint: str, store: Store) -> None:
         self._what = what
@@ -122,7 +125,7 @@ class Export(ABC):
     def _run(self) -> None:
         pause_s = self.retry_first_s
         while True:
-            self._wake.wait()
+            self._wake.wait(self.look_s)
             # Before the look at the store: a batch that comes meanwhile makes one more round.
             self._wake.clear()
             try:
@@ -149,13 +152,8 @@ class Export(ABC):
     def _failed(self, error: Exception, pause_s: float) -> None:
         if self._state.last_error is None:
             # Once per outage: a receiver that is down for a day must not fill the log.
-            log.warning(
-                "%s cannot be sent to %s, trying again in %g s: %s",
-                self._what,
-                self._state.endpoint,
-                pause_s,
-                error,
-            )
+            text = "%s cannot be sent to %s, trying again in %g s: %s"
+            log.warning(text, self._what, self._state.endpoint, pause_s, error)
         self._state = replace(self._state, last_error=str(error))
 
     def _sent(self, number: int = 1) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.builders import NOW_MS, Life, a_dependency, a_resolved
+from tests.runtimes.attempt_harness import until
 from tests.stored_lives import StoredLives
 
 from subagents.domain.run.events import DependencySettled
@@ -86,6 +87,28 @@ def test_a_failure_says_why_and_that_it_was_the_last(place: Place) -> None:
     assert seen.title.endswith(" failed")
     assert "subagents why r-0000000001" in seen.body
     assert "nothing else is at work" in seen.body
+
+
+@pytest.mark.requirement("notifications:once")
+def test_what_another_node_told_is_no_news_when_its_runs_become_ours(place: Place) -> None:
+    notifier, ours = place.notifier(), set[RunId]()
+    notifier.is_ours, notifier.look_s = ours.__contains__, 0.01
+
+    def is_at_end() -> bool:
+        return notifier._number == place.store.newest_number()
+
+    notifier.start()
+    try:
+        theirs = place.begin().exit(3)
+        place.write(theirs)
+        until("passed by", is_at_end)
+        own = place.begin().exit(3)
+        ours.update((theirs.run.id, own.run.id))
+        place.write(own)
+        until("told", is_at_end)
+    finally:
+        notifier.stop()
+    assert len(place.channel.seen) == 1
 
 
 @pytest.mark.requirement("notifications:plan")

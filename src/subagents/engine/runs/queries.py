@@ -217,9 +217,9 @@ class Queries:
         if selector.startswith("agent:"):
             return await self._run_of_session(SessionKey(selector))
         if selector.startswith("r-"):
-            run = await self._off_loop(lambda: self._store.run(RunId(selector)))
-            if run is not None:
-                return run.id
+            found = await self._off_loop(lambda: self._store.find(selector))
+            if selector in found:
+                return RunId(selector)
         if selector == LAST:
             return await self._last(session)
         named = await self._named(selector, session, may_see)

@@ -39,7 +39,7 @@ from subagents.node import NodeHost, NodeParts, node_name
 from subagents.runtimes.process.secret_values import ask
 
 if TYPE_CHECKING:  # of an extra
-    from subagents.extensions.cluster.postgres.offers.postgres_offers import PostgresOffers
+    from subagents.extensions.cluster.offers.postgres_offers import PostgresOffers
     from subagents.extensions.cluster.trust.former_trust import RunSeal
     from subagents.extensions.cluster.trust.node_trust import NodeTrust
     from subagents.extensions.cluster.trust.signing import Signer
@@ -158,14 +158,13 @@ def node(host: NodeHost) -> NodeParts:
     store = postgres_store(paths, url, member, signer)
     found = cluster_of(settings, trust)
     # Extras, all of these.
-    from subagents.extensions.cluster.postgres.database_url import parse_url  # noqa: PLC0415
-    from subagents.extensions.cluster.postgres.offers.postgres_offers import PostgresOffers  # noqa: PLC0415
+    from subagents.extensions.cluster.offers.postgres_offers import PostgresOffers  # noqa: PLC0415
     from subagents.extensions.cluster.postgres.postgres_permits import PostgresPermits  # noqa: PLC0415
     from subagents.extensions.cluster.shared.row_logs import row_logs  # noqa: PLC0415
 
     keeper = NodeKeeper(paths.state_dir, url, member.lease_s, lambda: store.identity)
     clock, threads = SystemClock(), DaemonThreads("offers", threads_max=2)
-    offers = PostgresOffers(parse_url(url))
+    offers = PostgresOffers(url)
     health = NodeHealth(partial(try_start, paths.state_dir), clock.elapsed_ms)
     slots = Slots(paths.attempts_dir, member.slots, clock.elapsed_ms, health)
     store.has_workers = lambda: slots.used > 0
@@ -219,10 +218,6 @@ def node(host: NodeHost) -> NodeParts:
         ),
     )
 
-    async def take() -> None:
-        await host.processes(slots.load)
-        await taking.run()
-
     def close() -> None:
         offers.close()
         keeper.close()
@@ -237,7 +232,7 @@ def node(host: NodeHost) -> NodeParts:
         store=store,
         logs=row_logs(settings, url, store, seal.encrypt, seal.decrypt),
         sharing=sharing,
-        taking=take,
+        taking=taking.run,
         extend_work=watched(paths, member, keeper),
         threads=(threads,),
         tidy=offers.sweep,

@@ -87,8 +87,7 @@ class Schedules(Part):
     @property
     def sessions(self) -> frozenset[SessionKey]:
         """See ``Part``: those who added what is in memory."""
-        known = (*self._live.values(), *self._published.values())
-        return frozenset(each.requester for each in known)
+        return frozenset(e.requester for e in (*self._live.values(), *self._published.values()))
 
     async def read(self, has: HasSession) -> Callable[[], None]:
         """See ``Part``."""
@@ -175,7 +174,9 @@ class Schedules(Part):
 
     def keeps(self, name: str) -> bool:
         """See ``Part``."""
-        return ScheduleId(name.partition(".")[0]) in self._live
+        of, is_ours = ScheduleId(name.partition(".")[0]), not self._engine.partitions.is_shared
+        others = () if is_ours or name[:2] != ID_MARK else self._adapters.store.load_schedules()
+        return of in self._live or any(each.id == of for each in others)
 
     async def upcoming(self) -> list[tuple[int, str]]:
         """See ``Part``."""
@@ -231,7 +232,9 @@ class Schedules(Part):
         await self._keep(schedule, environments)
         try:
             replaced = await self._replaced(schedule, replaces=replaces)
-        except Conflict:
+            # Nothing is awaited from here on: its session may have become another node's meanwhile.
+            await self._engine.partitions.require_session(schedule.requester)
+        except SubagentsError:
             await self._forget(schedule)
             raise
         if replaced is not None:
@@ -361,10 +364,9 @@ class Schedules(Part):
     async def _brought(self, schedule: Schedule) -> list[CallerEnvironment | None]:
         if not schedule.has_environment:
             return []
-        read = self._environments.read
         try:
             return [
-                await self._off_loop(partial(read, _kept_as(schedule, at)))
+                await self._off_loop(partial(self._environments.read, _kept_as(schedule, at)))
                 for at in range(len(schedule.specs))
             ]
         except OSError as error:
@@ -374,9 +376,8 @@ class Schedules(Part):
             ) from error
 
     async def _forget(self, schedule: Schedule) -> None:
-        if schedule.has_environment:
-            for at in range(len(schedule.specs)):
-                await self._off_loop(partial(self._environments.forget, _kept_as(schedule, at)))
+        for at in range(len(schedule.specs) if schedule.has_environment else 0):
+            await self._off_loop(partial(self._environments.forget, _kept_as(schedule, at)))
 
     # -- what is due ---------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from subagents.api.calls.auth import Caller
-from subagents.api.calls.call import answer, on_run, query_of, require_operator
+from subagents.api.calls.call import answer, on_run, query_of, require_operator, while_connected
 from subagents.api.calls.operation import Operation, routes
 from subagents.api.calls.services import Services, services_of
 from subagents.api.wire.parameters import flag, word
@@ -97,7 +97,8 @@ async def diff(request: Request) -> Response:
     query = query_of(request, DIFF)
     services, _, run = await on_run(request)
     as_of = services.as_of()
-    found = await services.engine.workspaces.diff(run, query.get("path"))
+    # Its files may be on a node that is cut off from us: that is waited for as long as it is alive.
+    found = await while_connected(request, services.engine.workspaces.diff(run, query.get("path")))
     return answer(
         WorktreeDiff(
             **as_of,

@@ -31,7 +31,7 @@ from subagents.api.calls.hand_over import is_taken
 from subagents.api.server.app import RawPaths, abandoned
 from subagents.api.server.daemon import _Server
 from subagents.api.server.watched_protocol import WatchedProtocol
-from subagents.domain.run.values import RunId
+from subagents.domain.run.values import RunId, SessionKey
 from subagents.errors import Elsewhere, SubagentsError, Unauthorized
 from subagents.extensions.cluster.api.cluster_member import ClusterMember
 from subagents.extensions.cluster.api.forwarding import Forwarding
@@ -86,11 +86,16 @@ class Owners:
         node = None if identity is None else self.survey.nodes.get(identity)
         return node if node is not None and node.left_s > 0 else None
 
+    @property
+    def owned(self) -> set[int]:
+        owners = self.survey.owners.items()
+        return {part for part, owner in owners if owner == self._identity and self.is_loaded}
+
     def require(self, partition: int) -> None:
+        if partition in self.owned:
+            return
         owner = self.owner_of(partition)
         if owner is not None and owner.identity == self._identity:
-            if self.is_loaded:
-                return
             owner = None
         raise Elsewhere(
             partition,
@@ -101,6 +106,9 @@ class Owners:
     async def require_run(self, run_id: RunId) -> None:
         if run_id in self._table.runs:
             self.require(self._table.runs[run_id])
+
+    async def require_session(self, _session: SessionKey) -> None:
+        """Nobody's: what a spawn is about stands in its body."""
 
 
 class Node:
@@ -147,6 +155,7 @@ class Node:
                 Route("/steer/{part}", self.wait, methods=["POST"]),
                 Route("/offer/{part}", self.offer, methods=["POST"]),
                 Route("/v1/runs", self.spawn, methods=["POST"]),
+                Route("/v1/wait", self.wait_for, methods=["POST"]),
             ],
             exception_handlers={SubagentsError: self._refused, ClientDisconnect: abandoned},
             middleware=[
@@ -230,6 +239,12 @@ class Node:
         except ClientDisconnect:
             self.left.set()
             raise
+        return JSONResponse({"node": self.name})
+
+    async def wait_for(self, request: Request) -> Response:
+        self.served["POST /v1/wait"] += 1
+        for run_id in json.loads(await body_of(request))["runIds"]:
+            await self.owners.require_run(run_id)
         return JSONResponse({"node": self.name})
 
     async def stream(self, request: Request) -> Response:
@@ -362,7 +377,7 @@ def play(folder: Path, scenario: Scenario) -> None:
             for name, port in zip("abc", ports, strict=True)
         }
         table.owners = {1: "start-of-a", 2: "start-of-b", 3: "start-of-c"}
-        table.runs = {"r-of-b": 2}
+        table.runs = {"r-of-a": 1, "r-of-b": 2}
         cluster = Nodes(table, nodes)
         async with contextlib.AsyncExitStack() as stack:
             for node in nodes.values():

@@ -241,6 +241,9 @@ def test_a_stream_whose_owner_dies_is_cut_off_and_not_ended(tmp_path: Path) -> N
 def test_a_call_follows_its_partition_to_the_node_that_has_it_now(tmp_path: Path) -> None:
     async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
         await nodes.give("c", 2, seen="bc")  # a believes that it is still b's
+        assert (await client.head(nodes["a"].plain_url + "/who/2")).headers["x-mine"] == "c"
+        await nodes.give("b", 2, seen="a")
+        nodes.table.owners[2] = "start-of-c"
         found = await client.get(nodes["a"].plain_url + "/who/2")
         assert found.json()["node"] == "c"
         assert nodes["b"].served == {}
@@ -439,6 +442,60 @@ def test_whoever_waits_at_a_node_that_gave_its_partition_back_waits_at_the_next(
         await nodes.give("c", 2)
         assert (await reading).json()["node"] == "c"
         await asyncio.wait_for(nodes["b"].left.wait(), DEADLINE_S)
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cluster:doors")
+def test_how_long_a_call_waited_at_an_owner_does_not_count_against_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
+        loop = asyncio.get_running_loop()
+        reading = asyncio.create_task(client.get(nodes["a"].plain_url + "/wait/2"))
+        await asyncio.wait_for(nodes["b"].begun.wait(), DEADLINE_S)
+        real = loop.time
+        monkeypatch.setattr(loop, "time", lambda: real() + 1.2 * forwarding.NO_OWNER_S)
+        nodes["c"].may_answer.set()
+        await nodes.give("c", 2)
+        found = await reading
+        assert (found.status_code, found.json().get("node")) == (200, "c")
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cluster:doors")
+def test_a_node_that_stops_tells_whoever_waits_through_it_and_does_not_wait_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forwarding, "ALIVE_S", 0.05)
+
+    async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
+        reading = asyncio.create_task(client.get(nodes["a"].plain_url + "/wait/2"))
+        await asyncio.wait_for(nodes["b"].begun.wait(), DEADLINE_S)
+        nodes["a"].stopping.set()
+        found = await reading
+        assert (found.status_code, found.json()["message"]) == (503, "the daemon is stopping")
+        await asyncio.wait_for(nodes["b"].left.wait(), DEADLINE_S)
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cluster:doors")
+def test_a_wait_is_forwarded_unread_and_is_for_runs_that_one_node_decides_about(
+    tmp_path: Path,
+) -> None:
+    async def scenario(nodes: Nodes, client: httpx2.AsyncClient) -> None:
+        async def wait(at: str, *run_ids: str) -> httpx2.Response:
+            body = {"runIds": run_ids}
+            return await client.post(nodes[at].plain_url + "/v1/wait", json=body)
+
+        assert (await wait("a", "r-of-b", "r-of-none")).json()["node"] == "b"
+        assert not nodes["a"].served
+        for at, *run_ids in (("a", "r-of-b", "r-of-a"), ("c", "r-of-a", "r-of-b")):
+            found = await wait(at, *run_ids)
+            assert (found.status_code, found.json()["retryable"]) == (422, False)
+            assert "one session at a time" in found.json()["hint"]
 
     play(tmp_path, scenario)
 

@@ -1,5 +1,7 @@
 """Calls to other nodes go over connections that are kept, as long as they are good."""
 
+import asyncio
+import socket
 from pathlib import Path
 
 import httpx2
@@ -53,6 +55,39 @@ def test_a_connection_that_its_node_has_ended_carries_no_call(tmp_path: Path) ->
         await nodes.kill("b")
         with pytest.raises(NotSentError):
             await asked(nodes)
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cluster:node-calls")
+def test_a_node_that_acknowledges_nothing_is_given_up_by_the_kernel(tmp_path: Path) -> None:
+    async def scenario(nodes: Nodes, _client: httpx2.AsyncClient) -> None:
+        assert await asked(nodes) == 200
+        [connection] = nodes["a"].peers._kept[nodes["b"].member.url]
+        found = connection._writer.get_extra_info("socket")
+        assert found.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        assert 0 < found.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) <= 30_000
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cluster:node-calls")
+def test_an_address_without_a_port_is_that_of_https_and_one_that_is_none_is_not_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called = []
+
+    async def connect(host: str, port: int, **_: object) -> None:
+        called.append((host, port))
+        raise ConnectionRefusedError
+
+    async def scenario(nodes: Nodes, _client: httpx2.AsyncClient) -> None:
+        monkeypatch.setattr(asyncio, "open_connection", connect)
+        for url in ("https://b.example", "https://b.example:99999"):
+            with pytest.raises(NotSentError):
+                async with nodes["a"].peers.call(url, "GET", b"/", ()):
+                    pass
+        assert called == [("b.example", 443)]
 
     play(tmp_path, scenario)
 

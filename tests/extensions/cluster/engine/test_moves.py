@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.engine.runs.test_dependencies import CONTRACT
@@ -11,7 +12,7 @@ from tests.extensions.cluster.engine.engine_cluster import LEASE_S, Cluster, in_
 from subagents.domain.cluster.partitioning import PARTITIONS, partition_of
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import Phase
-from subagents.domain.run.values import announcement_id
+from subagents.domain.run.values import SessionKey, announcement_id
 from subagents.errors import Elsewhere, Fenced, StoreUnavailable
 from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
 
@@ -211,6 +212,30 @@ def test_a_node_that_drains_hands_over_what_is_at_work_and_its_workers_go_on(
         assert run.progress.latest.phase == "step 9"
         assert first.runtime.starts_of(run_id) == 1
         assert await second.folded(run_id) == run
+
+    in_cluster(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cluster:drain", "cluster:ownership")
+def test_what_cannot_be_given_back_now_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(_: SessionKey) -> int:
+        raise StoreUnavailable("for a moment")
+
+    async def scenario(cluster: Cluster) -> None:
+        node = await cluster.join()
+        run_id = await node.spawn("hang", requester=cluster.session_of(node))
+        await node.until(run_id, Phase.RUNNING)
+        held = node.engine.queries.slots_by_lane()
+        its = SimpleNamespace(sessions={SessionKey("agent:x:subagent:y")})
+        monkeypatch.setattr(node.engine, "parts", {"its": its})
+        monkeypatch.setattr(node.store, "partition_of_worker", away)
+        with pytest.raises(StoreUnavailable):
+            await cluster.clock.result(node.engine.drain(is_on=True))
+        monkeypatch.undo()
+        assert node.owned == ALL
+        assert node.engine.queries.slots_by_lane() == held
 
     in_cluster(tmp_path, scenario)
 

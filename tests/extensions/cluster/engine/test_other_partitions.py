@@ -1,17 +1,25 @@
 """What a node does with runs and sessions of partitions that are not its own."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.engine.world import settings_of
-from tests.extensions.cluster.engine.engine_cluster import LEASE_S, Cluster, Node, in_cluster
+from tests.extensions.cluster.engine.engine_cluster import (
+    LEASE_S,
+    AnyNode,
+    Cluster,
+    Node,
+    in_cluster,
+)
 
 from subagents.domain.run.run import Decision, Phase
 from subagents.domain.run.values import AttemptId, RunId, SessionKey
 from subagents.engine.runs.sessions import Sent
 from subagents.engine.runs.spawn_call import SpawnContext
 from subagents.errors import Elsewhere, UsageError
+from subagents.extensions.cluster.node_ports import Offer
 
 
 async def two_nodes(cluster: Cluster) -> tuple[Node, Node]:
@@ -40,6 +48,35 @@ def test_a_worker_whose_run_another_node_decides_about_is_no_orphan_until_that_r
         await cluster.clock.result(owner.engine.control.cancel(run_id, by="me"))
         await owner.until(run_id)
         assert (await cluster.clock.result(place.engine.sweep.once())).orphans == tuple(marked)
+
+    in_cluster(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cluster:places", "cluster:slots")
+def test_what_is_cancelled_while_it_waits_for_a_place_is_offered_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offered: list[AttemptId] = []
+
+    async def place(_: AnyNode, offer: Offer) -> str:
+        offered.append(offer.attempt_id)
+        found: str = await asyncio.Future()
+        return found
+
+    async def settle(_: AnyNode, attempt: AttemptId) -> None:
+        offered.remove(attempt)
+
+    monkeypatch.setattr(AnyNode, "place", place)
+    monkeypatch.setattr(AnyNode, "settle", settle)
+
+    async def scenario(cluster: Cluster) -> None:
+        node = await cluster.join()
+        node.slots._most = 0
+        run_id = await node.spawn("hang", requester=cluster.session_of(node))
+        await cluster.clock.until(lambda: bool(offered), within_s=5)
+        await cluster.clock.result(node.engine.control.cancel(run_id, by="me"))
+        await node.until(run_id)
+        assert not offered
 
     in_cluster(tmp_path, scenario)
 

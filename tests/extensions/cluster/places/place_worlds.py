@@ -23,10 +23,10 @@ from subagents.engine.kernel.system_clock import SystemClock
 from subagents.engine.kernel.threads import DaemonThreads, on_own_loop
 from subagents.errors import RuntimeUnavailable
 from subagents.extensions.cluster.node_ports import Offer, Places, Taking
+from subagents.extensions.cluster.offers.postgres_offers import PostgresOffers
 from subagents.extensions.cluster.places.polled_places import PolledPlaces, PolledTaking
 from subagents.extensions.cluster.postgres.database_url import parse_url
 from subagents.extensions.cluster.postgres.link import Link
-from subagents.extensions.cluster.postgres.offers.postgres_offers import PostgresOffers
 from subagents.extensions.cluster.postgres.postgres_migrations import migrate
 from subagents.extensions.cluster.shared_store import Survey
 from subagents.ports.workers import OfAttempt
@@ -133,9 +133,10 @@ class PolledWorld:
     """PostgreSQL and nothing else."""
 
     def __init__(self, postgres: PostgresServer) -> None:
-        url = parse_url(postgres.url(postgres.new_schema()))
-        link = Link(url.conninfo)
-        migrate(link, url.schema)
+        url = postgres.url(postgres.new_schema())
+        found = parse_url(url)
+        link = Link(found.conninfo)
+        migrate(link, found.schema)
         link.close()
         self.offers = PostgresOffers(url)
         self.off_loop = DaemonThreads("offers", threads_max=2)

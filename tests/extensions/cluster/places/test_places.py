@@ -52,6 +52,8 @@ def test_what_asks_for_no_place_goes_only_where_its_directory_is(
 ) -> None:
     async def go() -> None:
         missing = tmp_path / "missing"
+        for each in range(100, 180):  # however many wait before it
+            world.offers.put(offer(each, cwd=str(missing)))
         async with working(world.taking("b", CountedSlots(None), ["x"])):
             placing = asyncio.create_task(world.places().place(offer(1, cwd=str(missing))))
             assert await world.places().place(offer(2, cwd=str(tmp_path))) == "b"
@@ -184,10 +186,9 @@ def test_a_database_that_is_gone_says_so_and_is_found_again(
     world: PolledWorld, postgres: object
 ) -> None:
     world.offers.put(offer(1))
-    link = world.offers._link
-    assert link is not None
+    [link] = world.offers._tables._idle.queue
     link.close()
     assert world.offers.find(offer(1).attempt_id) is not None
-    lost = type(world.offers)(world.offers._url._replace(conninfo="host=/not/there"))
+    lost = type(world.offers)("postgresql:///x?host=/not/there")
     with pytest.raises(StoreUnavailable):
         lost.put(offer(1))

@@ -40,6 +40,10 @@ class SharedPlace:
     def server(self) -> PostgresServer:
         return self.place.server
 
+    def lock(self, name: str) -> Path:
+        """The file of the home of this name."""
+        return self._directory / name / "postgres.lock"
+
     def node(
         self,
         name: str,
@@ -50,7 +54,7 @@ class SharedPlace:
     ) -> PostgresStore:
         """One more start of the home of this name, which is the node's, too; not opened yet."""
         url = self.place.url if host is None else self.server.url(self.place.schema, host=host)
-        lock = self._directory / name / "postgres.lock"
+        lock = self.lock(name)
         signer = None if self.secret is None else signer_of(lock, self.secret)
         member = member_called(called or name, lease_s)
         if signer is not None:
@@ -80,13 +84,13 @@ class SharedPlace:
 
     def alone(self, name: str) -> PostgresStore:
         """A daemon of this home that is no member."""
-        store = PostgresStore(self.place.url, self._directory / name / "postgres.lock")
+        store = PostgresStore(self.place.url, self.lock(name))
         self._stack.callback(store.close)
         return store
 
     def lose_lock(self, name: str) -> None:
         """As a kernel does when the process is killed; its store is not told."""
-        lock = self._directory / name / "postgres.lock"
+        lock = self.lock(name)
         text = lock.read_text("utf-8")
         lock.unlink()
         lock.write_text(text, "utf-8")

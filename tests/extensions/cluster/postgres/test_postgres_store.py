@@ -373,6 +373,18 @@ def test_a_migration_that_fails_changes_nothing(
         assert store.open("two") == 2
 
 
+@pytest.mark.requirement("store:postgres")
+def test_a_user_that_may_make_no_schema_uses_one_that_is_its_own(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    its = postgres.new_schema()
+    postgres.execute_script(f"CREATE ROLE {its} LOGIN; CREATE SCHEMA {its} AUTHORIZATION {its}")
+    url = postgres.url(its).replace("tests@", f"{its}@")
+    for _ in range(2):
+        with closing(PostgresStore(url, tmp_path / "postgres.lock")) as store:
+            store.open("one")
+
+
 @pytest.mark.requirement("store:unreachable")
 def test_a_password_is_in_no_message(tmp_path: Path) -> None:
     store = PostgresStore("postgresql://me:s3cret@/db?host=/nowhere", tmp_path / "lock")

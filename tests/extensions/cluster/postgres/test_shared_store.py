@@ -19,8 +19,10 @@ from subagents.domain.cluster.partitioning import partition_of
 from subagents.domain.run.events import SlotGranted
 from subagents.domain.run.outcome import OK
 from subagents.domain.run.run import Phase
-from subagents.domain.run.values import RunId, SessionKey, replace
+from subagents.domain.run.values import RunId, SessionKey, attempt_id, replace
 from subagents.errors import AlreadyRunning, CorruptState, Elsewhere, Fenced, StoreUnavailable
+from subagents.extensions.cluster.node_ports import Offer
+from subagents.extensions.cluster.offers.postgres_offers import PostgresOffers
 from subagents.extensions.cluster.postgres.kept_node import KeptNode
 from subagents.extensions.cluster.postgres.postgres_store import READERS_MAX, PostgresStore
 from subagents.extensions.testing.conformance import Behaviour, StorePlace
@@ -189,6 +191,32 @@ def test_a_node_that_stops_is_not_over_while_something_works_on_its_machine(
     again = cluster.started("a")
     again.close()
     assert not {first.identity, again.identity} & second.survey().nodes.keys()
+
+
+@pytest.mark.requirement("cluster:drain")
+def test_who_had_nothing_any_more_and_is_silent_for_a_day_leaves_no_row(
+    cluster: SharedPlace,
+) -> None:
+    first, second = cluster.opened("a"), cluster.opened("b")
+    second.claim([MINE])
+    first.has_workers = lambda: True
+    first.close()
+    cluster.place.execute("UPDATE node SET until = until - interval '2 days'")
+    cluster.opened("c")
+    assert {*cluster.place.asked("SELECT name FROM node")} == {("b",), ("c",)}
+
+
+@pytest.mark.requirement("cluster:places")
+def test_the_offer_of_a_run_that_is_over_is_swept_and_no_other(cluster: SharedPlace) -> None:
+    store, here, gone = cluster.opened("a"), a_run(1), a_run(2)
+    store.claim(ALL)
+    store.commit(spawned(here, gone))
+    store.commit(Batch(runs={gone.id: over(gone)}))
+    with closing(PostgresOffers(cluster.place.url)) as offers:
+        for run in (here, gone):
+            offers.put(Offer(attempt_id(run.id, 1), run.id, 1, None, 0, "/"))
+        offers.sweep()
+        assert [each.run_id for each in offers.open([], 9)] == [here.id]
 
 
 @pytest.mark.requirement("schedule:once", "cluster:ownership")

@@ -170,6 +170,26 @@ def test_what_nodes_of_the_version_before_wrote_counts_until_the_last_of_them_is
 
 
 @pytest.mark.requirement("cluster:signed")
+def test_what_was_signed_with_another_secret_is_signed_anew_when_nobody_has_that_any_more(
+    cluster: SharedPlace,
+) -> None:
+    store, run = begun(cluster), a_run(1)
+    store.commit(spawned(run))
+    changed, batch = granted(run)
+    store.commit(batch)
+    cluster.lose_lock("a")  # it was killed: that event is not in the row of its run
+    cluster.place.execute("UPDATE cluster SET is_signed = FALSE, secret_check = NULL")
+    signer_of(cluster.lock("a"), b"").marker.unlink()
+    cluster.secret = b"another of sixteen letters"
+    store = begun(cluster)
+    store.sign_all()
+    assert not store.has_unsigned
+    store = again(cluster, store)
+    assert {each.id: each.seq for each in store.load_open()} == {run.id: changed.seq}
+    assert not store.set_aside()
+
+
+@pytest.mark.requirement("cluster:signed")
 def test_a_home_that_knows_the_runs_signed_believes_no_database_that_says_otherwise(
     cluster: SharedPlace,
 ) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import errno
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -28,6 +29,7 @@ from subagents.errors import (
 )
 from subagents.extensions.cluster.node_ports import LACK, SURE
 from subagents.extensions.cluster.remote import attempt_host
+from subagents.extensions.cluster.remote import slots as slots_of_node
 from subagents.extensions.cluster.remote.attempt_calls import AttemptCall, encode
 from subagents.extensions.cluster.remote.attempt_host import AttemptHost
 from subagents.extensions.cluster.remote.node_health import SICK_AFTER, NodeHealth
@@ -233,6 +235,7 @@ def test_a_node_that_does_not_answer_stops_nothing_and_says_so(far: Far) -> None
         await asyncio.to_thread(far.door.shut)
         with pytest.raises(NodeUnreachable):
             await runtime.stop(far.harness.ref(), grace_s=0)
+        await runtime.forget(far.harness.ref())  # of a run that is pruned: others are to be, too
         assert started.pid is not None
         assert look(started.pid) is not None
         await asyncio.to_thread(far.door.open)
@@ -373,13 +376,14 @@ def test_no_more_workers_are_started_than_there_are_slots_whoever_asks(tmp_path:
         one, other = far.runtime(), far.runtime()
         await one.start(far.harness.launch("sleep", "600"))
         assert far.slots.keep(far.harness.ref(2).attempt_id)
-        with pytest.raises(RuntimeUnavailable, match="all 2 slots"):
+        with pytest.raises(RuntimeUnavailable, match="all 2 slots") as refused:
             await other.start(far.harness.launch("sleep", "600", number=3))
+        # Its slot was kept for as long as one is, and is another's: it gets another place.
+        assert (lack_of(refused.value), refused.value.details[SURE]) == (errno.EAGAIN, True)
         await other.start(far.harness.launch("sleep", "600", number=2))
         assert (far.slots.used, far.slots.free) == (2, 0)
-        # A daemon that was started anew finds the same.
+        # A daemon that was started anew finds the same, before it starts anything.
         again = Slots(far.harness.root, 2, SystemClock().elapsed_ms, far.health)
-        again.load()
         assert again.used == 2
         await one.stop(far.harness.ref(), grace_s=0)
         await until_async("free again", lambda: far.slots.free == 1)
@@ -390,6 +394,24 @@ def test_no_more_workers_are_started_than_there_are_slots_whoever_asks(tmp_path:
         far = Far(place, slots=2)
         with far.door:
             asyncio.run(go(far))
+
+
+@pytest.mark.requirement("cluster:slots")
+def test_workers_that_ended_are_not_remembered_where_slots_have_no_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness, live = Harness(tmp_path), {1}
+    now_ms = itertools.count(0, 1000)
+    health = NodeHealth(lambda: None, lambda: 0)
+    slots = Slots(harness.root, None, lambda: next(now_ms), health)
+    monkeypatch.setattr(slots_of_node, "_is_live", lambda of: of.attempt[1] in live)
+    with slots.resuming(harness.ref(1)):
+        pass
+    assert slots.keep(harness.ref(2).attempt_id)
+    assert [*slots._live] == [harness.ref(1).attempt_id]
+    live.clear()
+    assert slots.keep(harness.ref(2).attempt_id)
+    assert not slots._live
 
 
 @pytest.mark.requirement("cluster:places")

@@ -21,7 +21,7 @@ from subagents.engine.kernel.system_clock import SystemClock
 from subagents.engine.kernel.threads import DaemonThreads
 from subagents.engine.records.artifact_files import ArtifactFiles
 from subagents.engine.verification.verifier import Verifier
-from subagents.errors import NotFound, RuntimeUnavailable, UsageError
+from subagents.errors import NodeUnreachable, NotFound, RuntimeUnavailable, UsageError
 from subagents.extensions.cluster.remote.attempt_host import AttemptHost
 from subagents.extensions.cluster.remote.node_health import NodeHealth
 from subagents.extensions.cluster.remote.remote_workplace import RemoteWorkplace
@@ -145,6 +145,10 @@ def test_files_of_a_node_that_is_over_are_gone_and_those_of_a_silent_one_are_wai
         asked = len(far.client.calls)
         existing = asyncio.ensure_future(far.there.existing(run, ["a.txt"]))
         await until_async("it asks", lambda: len(far.client.calls) > asked)
+        # One that is about to be deleted is not worth it: all others that are due would wait, too.
+        archived = replace(run, times=replace(run.times, archived_at_ms=1))
+        with pytest.raises(NodeUnreachable):
+            await far.there.existing(archived, ["a.txt"])
         far.door.open()
         assert await existing == ("a.txt",)
         far.client.over.add(NODE)

@@ -90,7 +90,7 @@ def refused(port: int, context: ssl.SSLContext) -> bool:
 def test_each_start_makes_a_key_of_its_own_and_no_clock_ends_its_certificate(
     tmp_path: Path,
 ) -> None:
-    hosts = ["10.0.0.5", "fd00::5", "a.example", "a.example", "no_host", ""]
+    hosts = ["10.0.0.5", "fd00::5", "a.example", "a.example", "node_1", "no host", ""]
     survey = PinnedNodes(tmp_path).survey
     first, second = (
         NodeTrust(tmp_path / "node.pem", node="a", hosts=hosts, survey=lambda: survey)
@@ -102,7 +102,7 @@ def test_each_start_makes_a_key_of_its_own_and_no_clock_ends_its_certificate(
     found = x509.load_der_x509_certificate(first.certificate)
     assert (found.not_valid_before_utc.year, found.not_valid_after_utc.year) == (2000, 9999)
     names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    assert names.get_values_for_type(x509.DNSName) == ["a.example", "a"]
+    assert names.get_values_for_type(x509.DNSName) == ["a.example", "node_1", "a"]
     assert names.get_values_for_type(x509.IPAddress) == [
         ipaddress.ip_address("10.0.0.5"),
         ipaddress.ip_address("fd00::5"),

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final
 
+import msgspec
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
@@ -25,6 +26,8 @@ from subagents.errors import (
     OutcomeUnknown,
     SubagentsError,
     Unauthorized,
+    Unavailable,
+    UsageError,
 )
 from subagents.extensions.cluster.api import repeating
 from subagents.extensions.cluster.api.cluster_member import (
@@ -58,6 +61,7 @@ LOOK_S: Final = 0.25
 """The time between two looks at who the owner is."""
 ALIVE_S: Final = 1.0
 """How often somebody who waits for an answer looks whether its node is alive."""
+WAIT_PATH: Final = "/v1/wait"
 # RFC 9110, 7.6.1: what is about one connection is not passed on over the next.
 _HOP_BY_HOP: Final = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authorization te trailer transfer-encoding"
@@ -126,7 +130,7 @@ class Forwarding:
         Raises:
             Elsewhere: Nothing was done or sent.
         """
-        await self._require_known(scope)
+        await self._require_known(scope, kept)
         # A router writes into it.
         tried = dict(scope)
         try:
@@ -134,7 +138,7 @@ class Forwarding:
         finally:
             scope["caller"] = tried.get("caller")
 
-    async def _require_known(self, scope: Scope) -> None:
+    async def _require_known(self, scope: Scope, kept: KeptRequest) -> None:
         """Look whose worker it is that brings a token: its run's owner knows the token.
 
         Raises:
@@ -144,6 +148,8 @@ class Forwarding:
         """
         connection, token = connection_of(scope), _bearer(scope)
         if token is None or connection.is_operator:
+            if scope["method"] == "POST" and not is_forwarded(scope):
+                await self._require_asked(scope, kept)
             return
         try:
             self._identify(token)
@@ -153,6 +159,19 @@ class Forwarding:
                 await self._owners.require_run(run_id)
             if connection.port is not None or is_forwarded(scope):
                 raise
+
+    async def _require_asked(self, scope: Scope, kept: KeptRequest) -> None:
+        """Look whose it is that a person waits for or spawns: to begin it here costs more.
+
+        Raises:
+            SubagentsError: As ``_require_known``, or a header is malformed.
+        """
+        path = _path(scope)
+        if path == WAIT_PATH:
+            for run_id in repeating.awaited(await kept.body() or b"")[:1]:
+                await self._owners.require_run(run_id)
+        elif path in repeating.SPAWNS:
+            await self._owners.require_session(Caller.of(Request(scope)).session)
 
     async def _anywhere(
         self, scope: Scope, kept: KeptRequest, send: Send, error: Elsewhere
@@ -181,22 +200,33 @@ class Forwarding:
 
         Raises:
             Elsewhere: Nobody was the owner for long enough.
+            UsageError: It is about what two nodes decide about.
             OutcomeUnknown: An owner was lost that may have done it.
         """
         loop = asyncio.get_running_loop()
         due_s, last = loop.time() + NO_OWNER_S, None
+        tried: set[int] = set()
         while True:
-            owner = self._owner(error)
-            if owner is not None and owner.url is not None:
-                if await self._forward(asked, owner, owner.url, error.partition):
-                    return
-            elif self._is_ours(error):
-                try:
+            owner, begun_s = self._owner(error), loop.time()
+            try:
+                if owner is not None and owner.url is not None:
+                    if await self._forward(asked, owner, owner.url, error.partition):
+                        return
+                elif error.partition in self._owners.owned:
                     await self._here(asked.scope, asked.kept, asked.call.send)
-                except Elsewhere as again:
-                    error = again
-                else:
                     return
+            except NotSentError as reason:
+                log.info("the owner of partition %s is not reached: %s", error.partition, reason)
+                begun_s = loop.time()
+            except Elsewhere as again:
+                if again.partition != error.partition and again.partition in tried:
+                    raise UsageError(
+                        "this call is about runs of sessions that two nodes decide about",
+                        hint="ask for those of one session at a time",
+                    ) from again
+                tried.add(error.partition)
+                error = again
+            due_s += loop.time() - begun_s  # somebody had it, and held the line perhaps
             if loop.time() >= due_s:
                 raise error
             # Whoever has it now is asked at once, and nobody twice in a row.
@@ -209,19 +239,8 @@ class Forwarding:
 
     def _owner(self, error: Elsewhere) -> SeenNode | None:
         """The other node that decides about it; None = nobody, or we."""
-        try:
-            self._owners.require(error.partition)
-        except Elsewhere as found:
-            if found.details["node"] is not None:
-                return self._owners.owner_of(error.partition)
-        return None
-
-    def _is_ours(self, error: Elsewhere) -> bool:
-        try:
-            self._owners.require(error.partition)
-        except Elsewhere:
-            return False
-        return True
+        owner = self._owners.owner_of(error.partition)
+        return None if owner is None or owner.name == self._member.name else owner
 
     async def _pause(self, asked: "_Forwarded") -> None:
         leaving = asyncio.ensure_future(asked.kept.left())
@@ -234,13 +253,15 @@ class Forwarding:
     async def _forward(
         self, asked: "_Forwarded", owner: SeenNode, url: str, partition: int
     ) -> bool:
-        """Have it answered by that node; False = it was not, and may be tried again.
+        """Have it answered by that node; False = it was lost, and may be tried again.
 
         Raises:
+            NotSentError, Elsewhere: As ``_pass``.
             OutcomeUnknown: The node was lost, and may have done it.
+            Unavailable: We stop.
         """
         leaving = asyncio.ensure_future(asked.kept.left())
-        passing = asyncio.ensure_future(self._pass(asked, url))
+        passing = asyncio.ensure_future(self._pass(asked, url, partition))
         lost = None
         try:
             while not passing.done() and not leaving.done():
@@ -250,14 +271,16 @@ class Forwarding:
                 if not passing.done() and not self._may_answer(asked, owner, partition):
                     lost = "its right is over"
                     break
+                if self._calls.stopping.is_set() and not passing.done() and asked.may_be_repeated:
+                    raise Unavailable(
+                        "the daemon is stopping", hint="call again: the next one continues"
+                    )
             if leaving.done() and not passing.done():
                 asked.call.left()
                 return True
             if lost is None:
-                return passing.result()
-        except NotSentError as error:
-            log.info("node %s is not reached at %s: %s", owner.name, url, error)
-            return False
+                passing.result()
+                return True
         except LostError as error:
             lost = str(error)
         finally:
@@ -274,7 +297,7 @@ class Forwarding:
             if isinstance(wire, Wire):
                 wire.abort()
             return True
-        if repeating.is_repeatable(asked.method, asked.path, asked.body):
+        if asked.may_be_repeated:
             return False
         raise OutcomeUnknown(
             f"node {owner.name} was lost during this call and may have carried it out",
@@ -290,30 +313,30 @@ class Forwarding:
         now = self._owners.owner_of(partition)
         has_moved = now is not None and now.identity != owner.identity
         # A call that waits there would wait for what happens elsewhere now.
-        return (
-            not has_moved
-            or asked.call.is_begun
-            or not repeating.is_repeatable(asked.method, asked.path, asked.body)
-        )
+        return not has_moved or not asked.may_be_repeated
 
-    async def _pass(self, asked: "_Forwarded", url: str) -> bool:
-        """Send it, and pass the answer on; False = the node says that it is not the owner.
+    async def _pass(self, asked: "_Forwarded", url: str, partition: int) -> None:
+        """Send it, and pass the answer on.
 
         Raises:
+            Elsewhere: The node says that it is not the owner, of this or of another partition.
             NotSentError, LostError: As ``Peers.call``.
         """
         await self._peers.meet(url)
         calling = self._peers.call(url, asked.method, asked.target, asked.headers, asked.body)
         async with calling as found:
             if found.status == MISDIRECTED:
-                return False
+                body = await found.body()
+                if not body:
+                    raise Elsewhere(partition)  # to a HEAD
+                said = msgspec.json.decode(body)["details"]
+                raise Elsewhere(said["partition"], node=said["node"])
             await asked.call.send(_start(found))
             async for piece in found.pieces():
                 await asked.call.send(
                     {"type": "http.response.body", "body": piece, "more_body": True}
                 )
         await asked.call.send({"type": "http.response.body", "body": b"", "more_body": False})
-        return True
 
     def _headers(self, scope: Scope, call: RelayedCall) -> repeating.Headers:
         """What the owner is sent: the client's headers, and who the client is.
@@ -380,6 +403,11 @@ class _Forwarded:
     @property
     def text(self) -> str:
         return f"{self.method} {self.path}"
+
+    @property
+    def may_be_repeated(self) -> bool:
+        """Whether another node may answer it, too."""
+        return not self.call.is_begun and repeating.is_repeatable(self.method, self.path, self.body)
 
 
 def _start(found: PeerAnswer) -> Message:

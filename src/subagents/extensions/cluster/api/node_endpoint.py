@@ -4,10 +4,10 @@ Only nodes get in, by their certificates (``node_admission``). So what a node sa
 of its client holds, and what only nodes ask is below ``/node/v1/``.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -64,12 +64,13 @@ class NodeEndpoint:
         if scope["type"] != "http" or scope["path"].startswith(PREFIX):
             await self._own(scope, receive, send)
             return
+        given = dict(scope["headers"])
         try:
-            forwarded, wire = self._admit(scope)
+            forwarded, wire = self._admit(scope, given)
         except SubagentsError as error:
             await _answer(error)(scope, receive, send)
             return
-        peer = Headers(scope=scope).get(PEER.decode(), "")
+        peer = given.get(PEER, b"").decode("latin-1")
         connection = Connection(f"node {forwarded.node}: {peer}")
         # What it proves by is not for us, but for a worker's token.
         connection.is_operator = forwarded.behalf is not Behalf.WORKER
@@ -84,27 +85,27 @@ class NodeEndpoint:
             {**scope, "state": state, "headers": headers}, receive, _counted(send, wire)
         )
 
-    def _admit(self, scope: Scope) -> tuple[ForwardedBy, DistantWire | None]:
+    def _admit(
+        self, scope: Scope, given: Mapping[bytes, bytes]
+    ) -> tuple[ForwardedBy, DistantWire | None]:
         """Who calls.
 
         Raises:
             Forbidden: A viewer's call that changes something.
             UsageError: It is no forwarded call.
         """
-        given = Headers(scope=scope)
-        node = scope.get("state", {}).get(NODE)
-        if node is None or given.get(FORWARDED.decode()) != node:
+        node, behalf = scope.get("state", {}).get(NODE), given.get(BEHALF, b"").decode("latin-1")
+        if node is None or given.get(FORWARDED) != node.encode():
             raise UsageError("a node forwards calls under the name in its certificate")
-        if given.get(BEHALF.decode()) not in {*Behalf}:
+        if behalf not in {*Behalf}:
             raise UsageError("a node says for whom it forwards a call")
-        if given.get(BEHALF.decode()) == Behalf.WORKER and "authorization" not in given:
+        if behalf == Behalf.WORKER and b"authorization" not in given:
             raise UsageError("a worker's call is forwarded with its token")
-        forwarded = ForwardedBy(node, Behalf(given[BEHALF.decode()]))
-        if forwarded.behalf is Behalf.VIEWER and scope["method"] not in READS:
+        if behalf == Behalf.VIEWER and scope["method"] not in READS:
             raise Forbidden("a viewer may look, and change nothing", guardrail="role")
-        call, url = given.get(CALL.decode()), given.get(URL.decode())
-        wire = None if call is None or url is None else self._wire(url, call)
-        return forwarded, wire
+        call, url = given.get(CALL), given.get(URL)
+        wire = None if call is None or url is None else self._wire(url.decode(), call.decode())
+        return ForwardedBy(node, Behalf(behalf)), wire
 
     def _wire(self, url: str, call_id: str) -> DistantWire:
         async def is_read(count: int) -> bool:

@@ -5,10 +5,11 @@ processor for each call (docs/decisions/0113).
 """
 
 import asyncio
+import socket
 import ssl
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -26,6 +27,14 @@ MEET_S: Final = 5.0
 WRITE_S: Final = 30.0
 """The longest time in which a piece of the body is not taken."""
 PIECE_BYTES: Final = 256 * 1024
+_SILENCE: Final = {
+    "TCP_USER_TIMEOUT": int(WRITE_S * 1000),
+    "TCP_KEEPIDLE": 10,
+    "TCP_KEEPINTVL": 5,
+    "TCP_KEEPCNT": 4,
+}
+"""The same for the other machine's kernel, which acknowledges what is sent, see tcp(7). Who answers
+has no such end: whoever reads that may be slow."""
 IDLE_CONNECTIONS_MAX: Final = 64
 """Kept for each node."""
 IDLE_S: Final = 60.0
@@ -269,13 +278,13 @@ class Peers:
             kept.pop(0).end()
 
     async def _connected(self, url: str) -> _Connection:
-        at, context = urlsplit(url), self._trust.client_context
         try:
+            at, context = urlsplit(url), self._trust.client_context
             async with asyncio.timeout(CONNECT_S):
-                return _Connection(
-                    *await asyncio.open_connection(at.hostname, at.port, ssl=context)
-                )
-        except OSError as error:  # a TimeoutError is one, and those of TLS
+                opened = await asyncio.open_connection(at.hostname, at.port or 443, ssl=context)
+            _notice_silence(opened[1].get_extra_info("socket"))
+            return _Connection(*opened)
+        except (OSError, ValueError) as error:  # a TimeoutError is one, and those of TLS
             raise NotSentError(str(error) or type(error).__name__) from error
 
     async def close(self) -> None:
@@ -283,6 +292,16 @@ class Peers:
         kept, self._kept = self._kept, defaultdict(list)
         for connection in (each for some in kept.values() for each in some):
             connection.end()
+
+
+def _notice_silence(connection: socket.socket) -> None:
+    # Else a call to one that is alive, and cut off from us alone, waits until TCP gives up: for a
+    # quarter of an hour. A kernel that lacks some of it does so then.
+    with suppress(OSError):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in _SILENCE.items():
+            if (option := getattr(socket, name, None)) is not None:
+                connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _head(url: str, method: str, target: bytes, headers: Headers, body: bytes) -> bytes:

@@ -80,7 +80,7 @@ class RelayedCalls:
     """
 
     def __init__(self, stopping: asyncio.Event) -> None:
-        self._stopping = stopping
+        self.stopping = stopping
         self._calls: OrderedDict[str, RelayedCall] = OrderedDict()
         """The calls by their id, in the order in which they began."""
 
@@ -107,4 +107,4 @@ class RelayedCalls:
     async def is_read(self, call_id: str, count: int) -> bool:
         """See ``RelayedCall.is_read``; False = nobody knows of such a call."""
         call = self._calls.get(call_id)
-        return call is not None and await call.is_read(count, self._stopping)
+        return call is not None and await call.is_read(count, self.stopping)

@@ -9,6 +9,7 @@ import msgspec
 
 from subagents.api.calls.auth import MCP_PATH
 from subagents.api.tools.repeatable import may_repeat, may_repeat_tool
+from subagents.domain.run.values import RunId
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 SPAWNS: Final = frozenset({"/v1/runs", "/v1/plans"})
@@ -59,10 +60,17 @@ def is_repeatable(method: str, path: str, body: bytes) -> bool:
     return path in SPAWNS or _HARMLESS.fullmatch(path) is not None
 
 
+def awaited(body: bytes) -> Sequence[RunId]:
+    """The runs that a wait names by their ids, as far as it can be read."""
+    found = _object(body).get("runIds")
+    named = found if isinstance(found, list) else ()
+    return [RunId(each) for each in named if isinstance(each, str) and each.startswith("r-")]
+
+
 def _object(body: bytes) -> Mapping[str, Any]:
     try:
         found = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

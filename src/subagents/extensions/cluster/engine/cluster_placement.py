@@ -145,20 +145,21 @@ class ClusterPlacement(Placement):
             if _is_ending(self._ledger.live.get(run.id, run)):
                 placing.cancel()
             await asyncio.wait({placing})
-            if placing.cancelled():
-                raise RuntimeUnavailable("it was ended before it had a place")
-            node = placing.result()
+            found = None if placing.cancelled() else placing.result()
         finally:
             placing.cancel()
             del self._placing[run.id]
-        if node != cluster.node:
+        if found is not None and found != cluster.node:
             self._untold[run.id] = token
-        if node != run.attempt.node:
-            run = await self._placed(run, node)
+        if found is not None and found != node:
+            run = await self._placed(run, found)
         try:
+            # Also where nobody took it: whoever has a slot later would keep it for that.
             await cluster.places.settle(run.attempt_id)
         except StoreUnavailable as error:
             log.warning("the offer of %s stays for a while: %s", run.attempt_id, error)
+        if found is None:
+            raise RuntimeUnavailable("it was ended before it had a place")
         return run
 
     async def start(self, run: Run, runtime: Runtime, launch: Launch) -> StartedInfo:

@@ -141,16 +141,15 @@ class Moves:
             StoreUnavailable: They are out of memory, and may be ours still; the next look finds it.
             Fenced: All of our partitions are others'.
         """
-        engine = self._engine
+        engine, parts = self._engine, self._engine.parts.values()
         async with self._memory:
+            # Before anything is changed: the store may not answer.
+            partition_of: dict[SessionKey, int] = {}
+            while new := {each for part in parts for each in part.sessions} - partition_of.keys():
+                for session in new:
+                    partition_of[session] = await self._partitions.partition_of_session(session)
             leaving = self._partitions.owned & frozenset(partitions)
             self._partitions.owned -= leaving  # who calls from here on is sent to who has them
-            parts = engine.parts.values()
-            partition_of = {
-                session: await self._partitions.partition_of_session(session)
-                for part in parts
-                for session in part.sessions
-            }
             runs: list[Run] = []
             is_out = False
             while not is_out:

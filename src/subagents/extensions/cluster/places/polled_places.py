@@ -21,7 +21,7 @@ from subagents.extensions.cluster.shared_store import Survey
 from subagents.ports import Clock, OffLoop
 
 if TYPE_CHECKING:  # of an extra
-    from subagents.extensions.cluster.postgres.offers.postgres_offers import PostgresOffers
+    from subagents.extensions.cluster.offers.postgres_offers import PostgresOffers
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ LATELY: Final = 50
 AGAIN_S: Final = 1.0
 """The wait before the store is asked again that could not be asked."""
 LOOK_MAX: Final = 64
-"""Offers in one look."""
+"""Offers in one look, if one of them fits."""
 
 
 class PolledPlaces:
@@ -173,8 +173,7 @@ class PolledTaking:
         Raises:
             StoreUnavailable: The offers cannot be read now.
         """
-        found = await self._off_loop(partial(self._offers.open, self._labels, LOOK_MAX))
-        fitting = await self._off_loop(lambda: [each for each in found if fits(each)])
+        fitting = await self._off_loop(self._fitting)
         # A slot is kept first: what is taken has to have one.
         kept = [each.attempt_id for each in fitting if self._slots.keep(each.attempt_id)]
         self._is_owed = len(kept) < len(fitting)
@@ -192,6 +191,16 @@ class PolledTaking:
             for attempt in set(kept) - set(taken):
                 self._slots.give_up(attempt)
         return len(taken)
+
+    def _fitting(self) -> list[Offer]:
+        """The next offers that fit, however many wait before them whose directory is not here."""
+        most = LOOK_MAX
+        while True:
+            found = self._offers.open(self._labels, most)
+            fitting = [each for each in found if fits(each)]
+            if fitting or len(found) < most:
+                return fitting
+            most *= 8
 
 
 def fits(offer: Offer) -> bool:

@@ -43,7 +43,7 @@ from subagents.extensions.cluster.remote.slots import Slots
 from subagents.ports import Clock, OffLoop, OwnLoop
 
 if TYPE_CHECKING:  # of an extra
-    from subagents.extensions.cluster.postgres.offers.postgres_offers import PostgresOffers
+    from subagents.extensions.cluster.offers.postgres_offers import PostgresOffers
 
 log = logging.getLogger(__name__)
 

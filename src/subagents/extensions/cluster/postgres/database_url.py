@@ -2,7 +2,7 @@
 
 import re
 from typing import Final, NamedTuple
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit
 
 from subagents.errors import ConfigError
 
@@ -31,16 +31,20 @@ def parse_url(url: str) -> DatabaseUrl:
     parts = urlsplit(url)
     if parts.scheme not in SCHEMES:
         raise ConfigError(f"no URL of PostgreSQL: {parts.scheme or 'it has no scheme'}")
-    options = parse_qsl(parts.query, keep_blank_values=True)
-    schema = next((value for name, value in options if name == "schema"), SCHEMA)
+    # All else stays as it was written: libpq knows no "+" for a space, and wants its two slashes.
+    base, _, query = url.partition("?")
+    options = [(*each.partition("="), each) for each in query.split("&") if each]
+    schema = next((unquote(value) for name, _, value, _ in options if name == "schema"), SCHEMA)
     if not _NAME.fullmatch(schema):
         raise ConfigError(
             f"the schema {schema!r} is no plain name",
             hint="use lower case letters, digits and _, at most 63",
         )
-    others = [each for each in options if each[0] != "schema"]
-    conninfo = urlunsplit(parts._replace(query=urlencode(others)))
+
+    def without(base: str, *names: str) -> str:
+        left = "&".join(text for name, _, _, text in options if name not in names)
+        return f"{base}?{left}" if left else base
+
     user, at, host = parts.netloc.rpartition("@")
-    public = [each for each in options if each[0] not in {"password", "sslpassword"}]
-    shown = parts._replace(netloc=f"{user.partition(':')[0]}{at}{host}", query=urlencode(public))
-    return DatabaseUrl(conninfo, schema, urlunsplit(shown))
+    public = base.replace(parts.netloc, f"{user.partition(':')[0]}{at}{host}", 1)
+    return DatabaseUrl(without(base, "schema"), schema, without(public, "password", "sslpassword"))

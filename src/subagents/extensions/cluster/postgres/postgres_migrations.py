@@ -33,9 +33,9 @@ RUN_ROW: Final = (
 
 
 @cache
-def statements(schema: str) -> dict[str, str]:
-    """Every named statement, about this schema."""
-    found = named_statements(__package__)
+def statements(schema: str, package: str = __package__) -> dict[str, str]:
+    """Every named statement of a package, about this schema."""
+    found = named_statements(package)
     run_row = ", ".join(f"run.{column}" for column in RUN_ROW)
     return {
         name: sql.replace("{schema}", schema).replace("{run_row}", run_row)

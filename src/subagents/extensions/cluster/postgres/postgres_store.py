@@ -871,7 +871,7 @@ class PostgresStore(RowStore):
                 self._sign(link, "sign_run", "insert_run", rows.CHECKPOINT, found)
             self._sign(
                 *(link, "sign_event", "insert_event", rows.EVENT),
-                link.ask(self._sql["unsigned_events"]),
+                link.ask(self._sql["events_to_sign"]),
             )
             self._sign(
                 *(link, "sign_schedule", "put_schedule", rows.SCHEDULE),

@@ -9,7 +9,12 @@ SELECT to_regclass('{schema}.cluster') IS NOT NULL, current_setting('server_enco
        current_setting('server_version_num')::integer, current_setting('fsync') = 'on';
 
 -- name: make_schema
-CREATE SCHEMA IF NOT EXISTS {schema};
+-- IF NOT EXISTS asks for the right to make one also where it is there.
+DO $$ BEGIN
+  IF to_regnamespace('{schema}') IS NULL THEN
+    CREATE SCHEMA {schema};
+  END IF;
+END $$;
 
 -- name: make_migrations
 CREATE TABLE IF NOT EXISTS {schema}.migration (
@@ -98,12 +103,12 @@ FROM unnest($1::bytea[], $2::bytea[], $3::text[], $4::bigint[], $5::bigint[])
   AS new (origin, state, run_id, seq, checksum)
 WHERE run.run_id = new.run_id AND run.seq = new.seq AND state_checksum = new.checksum;
 
--- name: unsigned_events
--- Of those from which open runs are made.
+-- name: events_to_sign
+-- Those from which open runs are made, also where they are signed with a former secret.
 SELECT journal.number, journal.run_id, journal.seq, at_ms, type, key, data, journal.checksum,
        signature
 FROM {schema}.run JOIN {schema}.journal ON journal.run = run.number AND journal.seq > run.seq
-WHERE run.is_over = 0 AND signature IS NULL;
+WHERE run.is_over = 0;
 
 -- name: sign_event
 UPDATE {schema}.journal SET signature = new.signature
@@ -122,11 +127,12 @@ WHERE $2::text IS NULL
    OR owner IN (SELECT identity FROM {schema}.node WHERE home = $2::text AND is_over);
 
 -- name: forget_nodes
--- Nobody has to be told any more that they are over: whoever is not there is.
+-- Nobody has to be told any more that they are over: whoever is not there is. Of one that had given
+-- everything back nobody said so.
 DELETE FROM {schema}.node
 WHERE identity IN (
   SELECT identity FROM {schema}.node
-  WHERE is_over AND until < clock_timestamp() - interval '1 day'
+  WHERE until < clock_timestamp() - interval '1 day'
     AND NOT EXISTS (SELECT FROM {schema}.part WHERE owner = identity)
   FOR UPDATE SKIP LOCKED);
 

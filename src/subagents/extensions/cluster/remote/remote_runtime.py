@@ -235,8 +235,12 @@ class RemoteRuntime:
         await self._while_live("interrupt", AttemptCall(runtime=self.name, ref=ref, key=key))
 
     async def forget(self, ref: AttemptRef) -> None:
-        """See ``ports.Runtime.forget``."""
-        await self._unless_over("forget", AttemptCall(runtime=self.name, ref=ref))
+        """See ``ports.Runtime.forget``; where the place does not do it, small files stay there."""
+        try:
+            await self._unless_over("forget", AttemptCall(runtime=self.name, ref=ref))
+        except (NodeUnreachable, RuntimeUnavailable) as error:
+            # Else nothing at all is pruned until it does.
+            log.warning("files of %s stay: %s", ref.attempt_id, error)
 
     async def tidy(self, ref: AttemptRef) -> None:
         """See ``ports.Tidied``."""

@@ -1,7 +1,7 @@
 """The files of a run on another node: a ``Workplace`` over that node's door.
 
-A place that does not answer is asked again as long as it is alive, by its row in the store. What
-was on one that is over is gone with it.
+A place that does not answer is asked again as long as it is alive, by its row in the store, but not
+about a run that is archived. What was on one that is over is gone with it.
 """
 
 import errno
@@ -85,6 +85,9 @@ class RemoteWorkplace:
                     self._node, "POST", calls.PATH + name, body, timeout_s=timeout_s
                 )
             except NodeUnreachable:
+                # All that is to be pruned would wait; what stays there, its own sweep looks at.
+                if call.run.times.archived_at_ms is not None:
+                    raise
                 await self._clock.sleep(AGAIN_S)
                 continue
             except NodeOver as error:

@@ -9,7 +9,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from errno import ECHILD
+from errno import EAGAIN, ECHILD
 from pathlib import Path
 from typing import Final
 
@@ -21,12 +21,14 @@ from subagents.ports.workers import OfAttempt
 from subagents.runtimes.process.processes import alive
 from subagents.runtimes.process.shim import AttemptDirectory
 
+LOOK_MS: Final = 50
+"""How often, at most, it is looked which workers are still there."""
 KEPT_MS: Final = 30_000
 """How long a slot is kept for an attempt whose owner does not start it."""
 
 
 class Slots:
-    """The slots of one node. For any thread.
+    """The slots of one node. For any thread. Making it blocks: it looks at every attempt once.
 
     Args:
         attempts_dir: Of its home.
@@ -52,20 +54,15 @@ class Slots:
         self._live: dict[AttemptId, AttemptDirectory] = {}
         self._kept: dict[AttemptId, int] = {}
         """The time until which a slot is kept for an attempt."""
-        self._lock = threading.Lock()
-
-    def load(self) -> None:
-        """Find the workers that are there already. Blocking: it looks at every attempt once."""
-        if not self._attempts_dir.is_dir():
-            return
-        for run in os.scandir(self._attempts_dir):
+        self._look_ms, self._lock = 0, threading.Lock()
+        # Before anything is started here: what an earlier daemon left at work has its slots.
+        for run in os.scandir(attempts_dir) if attempts_dir.is_dir() else ():
             for attempt in os.scandir(run) if run.is_dir() else ():
                 number, _, turn = attempt.name.partition(".")
                 if number.isdecimal() and (not turn or turn.isdecimal()):
                     directory = self._directory(RunId(run.name), int(number), int(turn or 1))
                     if _is_live(directory):
-                        with self._lock:
-                            self._live[attempt_id(RunId(run.name), int(number))] = directory
+                        self._live[attempt_id(RunId(run.name), int(number))] = directory
 
     @property
     def used(self) -> int:
@@ -74,11 +71,12 @@ class Slots:
             return self._used()
 
     def _used(self) -> int:
-        for attempt in [each for each, where in self._live.items() if not _is_live(where)]:
-            del self._live[attempt]
         now = self._elapsed_ms()
-        for attempt in [each for each, until_ms in self._kept.items() if until_ms <= now]:
-            del self._kept[attempt]
+        if now >= self._look_ms:
+            # Not for each of the many that wait for one here: it reads files of every worker.
+            self._look_ms = now + LOOK_MS
+            self._live = {each: where for each, where in self._live.items() if _is_live(where)}
+            self._kept = {each: until_ms for each, until_ms in self._kept.items() if until_ms > now}
         return len(self._live.keys() | self._kept.keys())
 
     @property
@@ -91,7 +89,8 @@ class Slots:
     def keep(self, attempt: AttemptId) -> bool:
         """Keep one for an attempt that will be started, for ``KEPT_MS``; False = there is none."""
         with self._lock:
-            is_full = self._most is not None and self._used() >= self._most
+            used = self._used()
+            is_full = self._most is not None and used >= self._most
             if (is_full or self._health.lack is not None) and not self._has(attempt):
                 return False
             self._kept[attempt] = self._elapsed_ms() + KEPT_MS
@@ -117,11 +116,11 @@ class Slots:
             RuntimeUnavailable: All are in use, or the machine lacks something to start it with.
         """
         if not self.keep(of.attempt_id):
-            if (lack := self._health.lack) is not None:
-                raise RuntimeUnavailable(
-                    f"nothing is started here: {LACKS[lack]}", details={SURE: True}
-                ) from OSError(lack, LACKS[lack])
-            raise RuntimeUnavailable(f"all {self._most} slots of this node are in use")
+            lack, full = self._health.lack, f"all {self._most} slots of this node are in use"
+            why = full if lack is None else f"nothing is started here: {LACKS[lack]}"
+            # What is done before a start may take longer than a slot is kept: no failed attempt.
+            sure = {SURE: not self._under_way[of.attempt_id]}
+            raise RuntimeUnavailable(why, details=sure) from OSError(lack or EAGAIN, why)
         with self.resuming(of):
             yield
 

@@ -9,7 +9,6 @@ import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
 from typing import Final, TypeVar
 
 import psycopg
@@ -17,12 +16,12 @@ import psycopg
 from subagents.errors import Fenced, StoreUnavailable
 from subagents.extensions.cluster.postgres.database_url import parse_url
 from subagents.extensions.cluster.postgres.link import Link, Lost
-from subagents.store.named_statements import named_statements
+from subagents.extensions.cluster.postgres.postgres_migrations import statements
 from subagents.store.rows import Row
 
 T = TypeVar("T")
 
-LINKS_MAX: Final = 3
+LINKS: Final = 3
 WAIT_S: Final = 10.0
 """How long one of them is waited for; then the database counts as one that cannot be reached."""
 IDLE_MAX: Final = "60s"
@@ -32,16 +31,21 @@ NODE_OVER: Final = "SUB01"
 
 
 class RunTables:
-    """The tables of migration 0005, and at most ``LINKS_MAX`` connections, made as needed.
+    """The tables of migration 0005, or others, and some connections, made as needed.
 
     Args:
         url: See ``extensions.cluster.postgres.database_url``; of the store, which made the schema.
         identity: Of this node, once the store is open.
+        package: Has the statements about them.
+        most: So many connections.
     """
 
-    def __init__(self, url: str, identity: Callable[[], str]) -> None:
+    def __init__(
+        self, url: str, identity: Callable[[], str], package: str = __package__, most: int = LINKS
+    ) -> None:
         self._url = parse_url(url)
-        self._sql = _statements(self._url.schema)
+        self._sql = statements(self._url.schema, package)
+        self._most = most
         self._identity = identity
         self._idle: queue.LifoQueue[Link] = queue.LifoQueue()
         self._made = 0
@@ -127,7 +131,7 @@ class RunTables:
             work: May be repeated.
             is_kept: Its result is the connection, which whoever called gives back.
         """
-        for is_last in (*[False] * LINKS_MAX, True):
+        for is_last in (*[False] * self._most, True):
             link = self._borrow()
             try:
                 found = work(link)
@@ -159,13 +163,13 @@ class RunTables:
         with suppress(queue.Empty):
             return self._idle.get_nowait()
         with self._lending:
-            is_new = self._made < LINKS_MAX
+            is_new = self._made < self._most
             self._made += is_new
         if not is_new:
             try:
                 return self._idle.get(timeout=WAIT_S)
             except queue.Empty as error:
-                raise StoreUnavailable("all connections to the files of runs are busy") from error
+                raise StoreUnavailable(f"all connections to {self._url.shown} are busy") from error
         try:
             return Link(self._url.conninfo)
         except BaseException as error:
@@ -220,9 +224,3 @@ def number_of(value: object) -> int:
     if not isinstance(value, int):
         raise TypeError(f"no number: {type(value).__name__}")
     return value
-
-
-@cache
-def _statements(schema: str) -> dict[str, str]:
-    found = named_statements(__package__)
-    return {name: sql.replace("{schema}", schema) for name, sql in found.items()}

@@ -21,7 +21,8 @@ from subagents.extensions.cluster.trust.former_trust import FormerTrust, name_of
 # RFC 5280, 4.1.2.5: the end of a certificate that has none. No node looks at either.
 VALID_FROM: Final = datetime(2000, 1, 1, tzinfo=UTC)
 VALID_UNTIL: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
-_DNS_NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
+# Names of containers have an underscore, and are called by it.
+_DNS_NAME: Final = re.compile(r"\w([\w.-]{0,251}\w)?", re.ASCII)
 
 
 class NodeTrust:

@@ -35,8 +35,10 @@ WHERE attempt_id = $1::text
 DELETE FROM {schema}.offer WHERE attempt_id = $1::text
 
 -- name: delete_left
--- Of owners that died between the journal and this: nobody asks for them any more.
+-- Of owners that died between the journal and this, and of runs that ended: nobody asks for them any
+-- more.
 DELETE FROM {schema}.offer WHERE attempt_id IN (
   SELECT attempt_id FROM {schema}.offer
   WHERE taken_by IS NOT NULL AND at < clock_timestamp() - interval '7 days'
+     OR NOT EXISTS (SELECT FROM {schema}.run WHERE run.run_id = offer.run_id AND is_over = 0)
   FOR UPDATE SKIP LOCKED)
