@@ -177,7 +177,8 @@ class Home:
         """Run one command to its end."""
         environ = self.env(env)
         if environ.get("PYTHONPATH") == os.environ.get("PYTHONPATH"):
-            return forked(argv, (stdin or "").encode(), self.work, environ)
+            content = (stdin or "").encode(errors="surrogateescape")
+            return forked(argv, content, self.work, environ)
         # What the interpreter itself is to find is found at its start only.
         done = subprocess.run(
             [sys.executable, "-m", "subagents", *argv],

@@ -1,5 +1,6 @@
 """Which daemon a command finds, starts or warns of, and how little it asks of it."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 from tests.cli.cli_home import Home, temporary_home
 from tests.client.peer import Peer, http
 
+from subagents.cli import connection
 from subagents.cli.command_table import commands, groups, selectors
 from subagents.cli.main import main
 from subagents.client import daemon_start
@@ -16,7 +18,13 @@ from subagents.client.transport import Answer, Connection
 from subagents.config import daemon_record
 from subagents.config.daemon_record import DaemonRecord, own
 from subagents.config.paths import Paths
-from subagents.errors import EXIT_NOT_FOUND, EXIT_OK, EXIT_UNREACHABLE, DaemonUnreachable
+from subagents.errors import (
+    EXIT_NOT_FOUND,
+    EXIT_OK,
+    EXIT_UNREACHABLE,
+    DaemonUnreachable,
+    UsageError,
+)
 from subagents.version import __version__
 
 
@@ -306,3 +314,12 @@ def test_any_command_brings_a_crashed_daemon_back(home: Home) -> None:
     done = home.cli("result", run)
     assert (done.code, done.out) == (0, "kept\n")
     assert "The daemon had crashed" in done.err
+
+
+@pytest.mark.requirement("cli:spawn")
+def test_a_directory_that_no_request_can_name_is_said_to_be_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "getcwd", lambda: "/tmp/\udcff")
+    with pytest.raises(UsageError, match="the working directory has a name that is no UTF-8"):
+        connection.caller_cwd()

@@ -126,6 +126,7 @@ def test_a_result_that_could_not_be_printed_stays_unread(shared: Home, kind: str
     run = started(shared, ("run", "echo out", "--label", f"of-{kind}"), (1,), kind)
     run.communicate(timeout=TIMEOUT_S)
     assert run.returncode == 0
+    started(shared, ("inbox",), (1,), kind).communicate(timeout=TIMEOUT_S)
     unread = shared.ok("inbox", "--json").rows("messages")
     assert [each["label"] for each in unread if each["label"] == f"of-{kind}"] == [f"of-{kind}"]
 

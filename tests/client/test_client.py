@@ -339,3 +339,30 @@ def test_a_number_that_is_not_finite_is_sent_as_null(
     with peer(tmp_path, lambda _: http({})) as found:
         call(found.path, "/v1/runs", {"budget": {"maxCostUsd": number}})
     assert found.requests[0].endswith(b'{"budget":{"maxCostUsd":null}}')
+
+
+@pytest.mark.requirement("client:hand-over")
+def test_what_was_handed_over_is_acknowledged_though_the_next_call_was_cancelled(
+    tmp_path: Path,
+) -> None:
+    came, go_on = threading.Event(), threading.Event()
+
+    def reply(_: bytes) -> bytes:
+        if not came.is_set():
+            came.set()
+            go_on.wait(10)
+        return http({})
+
+    async def run(path: Path) -> None:
+        async with AsyncClient(path) as client:
+            client.hand_over(["m-1"])
+            call = asyncio.create_task(client.get("/x"))
+            await asyncio.to_thread(came.wait, 10)
+            call.cancel()
+            await asyncio.wait({call})
+            go_on.set()
+            await client.get("/x")
+
+    with peer(tmp_path, reply) as found:
+        asyncio.run(run(found.path))
+    assert [each.split()[1] for each in found.requests] == [b"/v1/inbox/ack"] * 2 + [b"/x"]

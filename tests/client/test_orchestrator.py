@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from tests.client.peer import http, peer
 
 from subagents import (
     AlreadyRunning,
@@ -15,11 +16,12 @@ from subagents import (
     Orchestrator,
     PlanRun,
     RunFailed,
+    RunHandle,
     UsageError,
 )
-from subagents.api.wire.run_answers import RunResult, SentMessage
-from subagents.client import run_handle
-from subagents.client.client import Client
+from subagents.api.wire.run_answers import RunResult, RunStatus, SentMessage
+from subagents.client import orchestrator, run_handle
+from subagents.client.client import AsyncClient, Client
 from subagents.config.paths import Paths
 from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import ReportStatus
@@ -371,3 +373,28 @@ def test_a_program_does_what_the_command_line_can(tmp_path: Path) -> None:
             await sub.spawn("x", retry=1, retry_count=2)
 
     embedded(tmp_path, work)
+
+
+@pytest.mark.requirement("python:inbox")
+async def test_messages_that_lay_here_for_long_are_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(orchestrator, "INBOX_FRESH_S", -1.0)
+    pages = [["m-1", "m-2"], []]  # another reader has the second one by now
+
+    def reply(request: bytes) -> bytes:
+        is_ack = request.startswith(b"POST /v1/inbox/ack ")
+        return http({} if is_ack else {"messages": [{"id": each} for each in pages.pop(0)]})
+
+    with peer(tmp_path, reply) as found:
+        async with AsyncClient(found.path) as client:
+            messages = Orchestrator(client, cwd=tmp_path).inbox()
+            assert [each.id async for each in messages] == ["m-1"]
+
+
+@pytest.mark.requirement("python:errors")
+async def test_a_request_id_is_no_path(tmp_path: Path) -> None:
+    with peer(tmp_path, lambda _: http({})) as found:
+        async with AsyncClient(found.path) as client:
+            await RunHandle(client, RunStatus(run_id="r-1")).answer("r-1:q1 /é", "yes")
+    assert found.requests[0].startswith(b"POST /v1/requests/r-1%3Aq1%20%2F%C3%A9/respond HTTP")

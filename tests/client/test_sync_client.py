@@ -1,7 +1,14 @@
 """The Python API without an event loop."""
 
+import asyncio
 import inspect
+import os
+import signal
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +20,7 @@ from subagents import (
     Subagents,
     SyncRunHandle,
 )
+from subagents.client import sync_client
 
 
 def public(kind: type) -> set[str]:
@@ -67,3 +75,35 @@ def test_an_error_of_its_beginning_is_the_callers(tmp_path: Path) -> None:
         Subagents.open(home=tmp_path / "home", config={"no.such": 1}),
     ):
         pytest.fail("opened")
+
+
+@pytest.mark.requirement("python:sync")
+def test_a_ctrl_c_while_it_opens_closes_what_was_opened() -> None:
+    interrupted, closed = threading.Event(), []
+
+    def interrupt(*_: object) -> None:
+        interrupted.set()
+        raise KeyboardInterrupt
+
+    @asynccontextmanager
+    async def opens() -> AsyncIterator[Any]:
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.to_thread(interrupted.wait, 10)
+        yield None
+        pytest.fail("it ended well")
+
+    @asynccontextmanager
+    async def noted() -> AsyncIterator[Any]:
+        try:
+            async with opens() as found:
+                yield found
+        finally:
+            closed.append(True)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt), sync_client._opened(noted)():
+            pytest.fail("opened")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert closed == [True]

@@ -163,14 +163,15 @@ def caller_cwd() -> str:
     """The working directory.
 
     Raises:
-        UsageError: It was deleted.
+        UsageError: It was deleted, or no request can name it.
     """
     try:
-        return os.getcwd()  # noqa: PTH109  pathlib takes longer to import than all of this
-    except FileNotFoundError as error:
-        raise UsageError(
-            "the working directory no longer exists", hint="cd to another directory"
-        ) from error
+        found = os.getcwd()  # noqa: PTH109  pathlib takes longer to import than all of this
+        found.encode()
+    except (FileNotFoundError, UnicodeEncodeError) as error:
+        why = "no longer exists" if isinstance(error, OSError) else "has a name that is no UTF-8"
+        raise UsageError(f"the working directory {why}", hint="cd to another directory") from error
+    return found
 
 
 def is_worker() -> bool:

@@ -52,8 +52,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return reporting(lambda: _complete(arguments[1:]), as_json=False)
     as_json = _wants_json(arguments)
     with contextlib.suppress(AttributeError):
-        # A worker's text in a terminal without UTF-8 is shown escaped, not refused.
+        # Without UTF-8 a worker's text is shown escaped, and what is piped in is refused in words.
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
     return reporting(lambda: _dispatch(_without_view(_up_to_date(arguments))), as_json=as_json)
 
 

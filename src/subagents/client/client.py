@@ -196,10 +196,10 @@ class Client:
     def _exchange(self, sent: bytes, timeout_s: float) -> tuple[Answer, bytes]:
         if self._connection is not None and not self._connection.is_reusable:
             self.close()
-        if self._connection is None:
-            self._connection = Connection(self._path)
+        # By a name of its own: another thread may close this client meanwhile.
+        connection = self._connection = self._connection or Connection(self._path)
         try:
-            answer, content = self._connection.exchange(sent, timeout_s=timeout_s)
+            answer, content = connection.exchange(sent, timeout_s=timeout_s)
         except BaseException:
             # An answer half read (Ctrl-C, say) would be taken for the next call's.
             self.close()
@@ -255,6 +255,8 @@ class AsyncClient:
         """Acknowledge what was handed over; what cannot be now, is later."""
         if not self._handed:
             return
+        import asyncio  # noqa: PLC0415  see ``hand_over``
+
         if self._last_moment is not None:
             self._last_moment.cancel()
             self._last_moment = None
@@ -266,6 +268,9 @@ class AsyncClient:
         except SubagentsError:
             # Pruned meanwhile, say. What is still there comes again once its lease is over.
             return
+        except asyncio.CancelledError:
+            self.hand_over(message_ids)  # the caller has them all the same
+            raise
 
     async def get(
         self, path: str, query: Query | None = None, *, timeout_s: float | None = None

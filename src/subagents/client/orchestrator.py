@@ -10,6 +10,7 @@ import asyncio
 import math
 import os
 import re
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -52,6 +53,8 @@ from subagents.errors import AlreadyRunning, UsageError
 
 INBOX_PAGE: Final = 50
 """How many messages are taken at once: their leases hold for a minute."""
+INBOX_FRESH_S: Final = 30.0
+"""So long they are handed out without a look; a message in hand may take as long again."""
 EVENTS_WAIT_S: Final = 20
 """One long poll; ``Orchestrator.events`` repeats it for ever."""
 _SELECTOR: Final = re.compile(r"last|r-[0-9a-z]{10}")
@@ -93,6 +96,7 @@ class UnreadMessages:
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
         self._page: list[Message] = []
+        self._taken_s = 0.0
         self._given: set[str] = set()
         self._held: str | None = None
 
@@ -107,7 +111,9 @@ class UnreadMessages:
             DaemonUnreachable: No daemon answers.
         """
         await self._acknowledge()
-        if not self._page:
+        # Looked up again after a while, too: by then another reader may have what lies here.
+        if not self._page or time.monotonic() - self._taken_s > INBOX_FRESH_S:
+            self._taken_s = time.monotonic()
             # What a person still has to answer stays unread, and must not hide what is behind it.
             limit = min(INBOX_PAGE + len(self._given), INBOX_LIMIT_MAX)
             found = read(await self._client.post("/v1/inbox", {"limit": limit}), Inbox).messages
@@ -682,7 +688,7 @@ def _client(
     paths: Paths, session: str, cwd: Path, *, start: Callable[[], bool] | None
 ) -> AsyncClient:
     # Quoted: a header is ASCII, and a path any bytes.
-    headers = {"x-subagents-cwd": quote(str(cwd))}
+    headers = {"x-subagents-cwd": quote(os.fsencode(cwd))}
     return AsyncClient(paths.socket, session=session, headers=headers, start=start)
 
 

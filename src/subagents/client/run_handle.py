@@ -20,7 +20,7 @@ from subagents.api.wire.run_answers import (
     WaitResult,
 )
 from subagents.api.wire.wire_struct import read
-from subagents.client.client import AsyncClient, Document, Query, persistently_async
+from subagents.client.client import AsyncClient, Document, Query, persistently_async, segment
 from subagents.client.whole_result import whole
 from subagents.errors import NotFound
 
@@ -332,7 +332,8 @@ class RunHandle:
         Raises:
             AlreadyAnswered: Somebody, or its deadline, answered it otherwise before.
         """
-        await self._client.post(f"/v1/requests/{request_id}/respond", {"response": response})
+        path = f"/v1/requests/{segment(request_id)}/respond"
+        await self._client.post(path, {"response": response})
 
     async def timeline(self) -> Sequence[TimelineEvent]:
         """Every event of the run so far, in order."""

@@ -180,17 +180,14 @@ def _opened(
             work = thread.start(block())
             work.add_done_callback(lambda _: None if opened.done() else opened.cancel())
             try:
-                found = opened.result()
-            except CancelledError:
-                work.result()
-                raise
-            try:
-                yield Subagents(found, thread)
+                yield Subagents(opened.result(), thread)
             except BaseException as error:
                 # The block ends as the caller's does: nothing is acknowledged after an error. One
                 # that is no Exception (Ctrl-C, sys.exit) would end the loop, and this would wait.
                 ended.set_exception(error if isinstance(error, Exception) else _Left(repr(error)))
                 work.exception()
+                if isinstance(error, CancelledError):
+                    work.result()  # says why it could not be opened
                 raise
             ended.set_result(None)
             work.result()

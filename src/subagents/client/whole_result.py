@@ -1,6 +1,6 @@
 """Results longer than an answer carries, read to their ends in pages."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Final, TypeVar
 
 import msgspec
@@ -20,21 +20,9 @@ def pages(client: Client, run_id: str, size: int) -> Iterator[bytes]:
         NotFound: They are gone, or the daemon is of 0.1.0 and kept none.
     """
     offset = 0
-    while offset < size:
-        page = client.get_bytes(_path(run_id), {"offset": offset, "limit": PAGE_BYTES})
-        if not page:
-            return
-        offset += len(page)
-        yield page
-
-
-async def pages_async(client: AsyncClient, run_id: str, size: int) -> AsyncIterator[bytes]:
-    """Like ``pages``."""
-    offset = 0
-    while offset < size:
-        page = await client.get_bytes(_path(run_id), {"offset": offset, "limit": PAGE_BYTES})
-        if not page:
-            return
+    while offset < size and (
+        page := client.get_bytes(_path(run_id), {"offset": offset, "limit": PAGE_BYTES})
+    ):
         offset += len(page)
         yield page
 
@@ -47,7 +35,11 @@ async def whole(client: AsyncClient, found: R) -> R:
     """
     if not found.truncated:
         return found
-    data = b"".join([page async for page in pages_async(client, found.run_id, found.kept_bytes)])
+    data, path = bytearray(), _path(found.run_id)
+    while len(data) < found.kept_bytes and (
+        page := await client.get_bytes(path, {"offset": len(data), "limit": PAGE_BYTES})
+    ):
+        data += page
     is_cut = len(data) < found.result_bytes
     text = data.decode("utf-8", "replace")
     return msgspec.structs.replace(found, result=text, truncated=is_cut)

@@ -7,6 +7,7 @@ import pytest
 from tests.api.home_daemon import Document, Home, segment, until
 
 from subagents.domain.run.values import RunId
+from subagents.errors import StoreUnavailable
 
 
 @pytest.mark.requirement("http:spawn:receipt")
@@ -226,3 +227,41 @@ async def test_a_question_without_options_brings_the_tool_that_failed_last(home:
         "asked": "cat b",
         "error": "exit code 1: no such file",
     }
+
+
+@pytest.mark.requirement("requests:once")
+async def test_another_decision_in_the_same_words_is_not_the_same_answer(home: Home) -> None:
+    run_id = str((await home.spawn("hang"))["runId"])
+    await home.until_phase(run_id, "running")
+    asked = {"runId": run_id, "question": "deploy?"}
+    made = await home.ok("POST", "/v1/requests", asked, home.worker(run_id))
+    path = f"/v1/requests/{segment(made['requestId'])}/respond"
+    answers = [{"response": "", "decision": each} for each in ("approve", "approve", "deny")]
+    found = [await home.call("POST", path, each) for each in answers]
+
+    assert [status for status, _ in found] == [200, 200, 409]
+    assert found[2][1]["details"]["decision"] == "approve"
+
+
+@pytest.mark.requirement("http:worker:verbs")
+@pytest.mark.parametrize("what", ["requests", "notify", "progress"])
+async def test_what_a_worker_is_refused_was_not_said(
+    home: Home, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    async def fail(*_: object) -> None:
+        raise StoreUnavailable("the disk is full")
+
+    run_id = str((await home.spawn("hang"))["runId"])
+    await home.until_phase(run_id, "running")
+    monkeypatch.setattr(home.services.engine.reports, "tool_used", fail)
+    bodies: dict[str, dict[str, object]] = {
+        "requests": {"runId": run_id, "question": "sure?"},
+        "notify": {"message": "sure?", "priority": "question"},
+        "progress": {"phase": "half"},
+    }
+    place = "" if what == "requests" else f"/runs/{run_id}"
+    status, _ = await home.call("POST", f"/v1{place}/{what}", bodies[what], home.worker(run_id))
+    run = await home.services.engine.queries.run(RunId(run_id))
+
+    assert status == 503
+    assert (run.pending_requests, run.progress.latest) == ((), None)

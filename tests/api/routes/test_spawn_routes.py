@@ -207,3 +207,12 @@ async def test_a_dry_run_under_a_key_that_made_a_run_names_that_run(home: Home) 
     assert again["runs"][0]["runId"] == first["runId"]
     assert not again["runs"][0]["startsAtOnce"]
     assert (await home.ok("GET", "/v1/runs?archived=1"))["total"] == 1
+
+
+@pytest.mark.requirement("http:spawn:idempotency")
+async def test_an_empty_idempotency_key_of_a_plan_is_refused_and_not_ignored(home: Home) -> None:
+    specs = [{"task": "x", "agentId": "quick"}]
+    body = {"specs": specs, "cwd": home.cwd, "idempotencyKey": ""}
+    status, refused = await home.call("POST", "/v1/plans", body)
+
+    assert (status, refused["details"]["field"]) == (422, "idempotencyKey")

@@ -8,7 +8,7 @@ from tests.api.tools.tool_callers import ToolCaller, play
 
 from subagents.api.tools.tool import Audience
 from subagents.api.tools.tool_registry import TOOLS, visible
-from subagents.errors import NotFound
+from subagents.errors import NotFound, StoreUnavailable
 
 REQUESTER = [name for name, tool in TOOLS.items() if tool.audience is Audience.REQUESTER]
 WORKER = [name for name, tool in TOOLS.items() if tool.audience is Audience.WORKER]
@@ -86,6 +86,19 @@ async def test_an_error_says_the_same_in_words_and_as_data(desk: ToolCaller) -> 
         "details": {"field": "target"},
     }
     assert answer.text == f"error: {document['error']}\nhint: {document['hint']}"
+
+
+@pytest.mark.requirement("tools:inbox-notice")
+async def test_what_was_done_is_answered_though_the_inbox_cannot_be_counted(
+    desk: ToolCaller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object, **__: object) -> int:
+        raise StoreUnavailable("the database is away")
+
+    monkeypatch.setattr(desk.home.services.engine.mailbox, "unread_count", fail)
+    receipt = await desk.ok("sessions_spawn", task="x", agentId="quick")
+
+    assert receipt["status"] == "accepted"
 
 
 @pytest.mark.requirement("tools:cheap")

@@ -30,6 +30,12 @@ async def test_a_page_of_the_longest_rows_stays_small_enough_for_a_context(
     reasons = [each["blockedReason"] for each in rows if each["blockedReason"]]
     assert len(reasons) == 4
     assert all(len(each) < wording.ENTRY_CHARS_MAX + 40 for each in reasons)
+    waited = await desk.call("sessions_wait", timeoutSeconds=0)
+    pending, more = waited.structured["pending"], waited.structured["morePending"]
+    assert isinstance(pending, list)
+    assert isinstance(more, int)
+    assert (len(pending) + more, len(msgspec.json.encode(pending)) < 10_100) == (60, True)
+    assert len(wording.bounded("é" * ANSWER_CHARS_MAX).encode()) < ANSWER_CHARS_MAX + 50
 
 
 @pytest.mark.requirement("tools:wait:bounded")

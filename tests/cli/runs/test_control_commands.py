@@ -1,7 +1,7 @@
 """Commands that act on runs."""
 
 import pytest
-from tests.cli.cli_home import Home, until
+from tests.cli.cli_home import Home, gate, until
 
 
 @pytest.mark.requirement("cli:selectors")
@@ -38,3 +38,19 @@ def test_a_paused_command_is_shown_as_paused_and_goes_on_after_resume(shared: Ho
     (shared.work / "goes-on").touch()
     assert shared.ok("resume", run).out.endswith("  running\n")
     assert shared.ok("wait", run).out == "went on\n"
+
+
+@pytest.mark.requirement("cli:selectors", "cli:pause")
+def test_a_run_that_has_ended_does_not_keep_the_others_of_a_selector_from_it(shared: Home) -> None:
+    over = shared.spawn("true", "--tag", "mixed")
+    shared.ok("wait", over)
+    ids = [shared.spawn(gate("never"), "--tag", "mixed") for _ in range(2)]
+    until(lambda: all(shared.field(each, "phase") == "running" for each in ids), "both run")
+    paused = shared.ok("pause", "tag:mixed")
+    resumed = shared.ok("resume", "tag:mixed", "--json")
+
+    assert {line.split()[0] for line in paused.out.splitlines()} == set(ids)
+    assert f"1 run left out, such as: run {over} is completed" in paused.err
+    assert {each["runId"] for each in resumed.rows("runs")} == set(ids)
+    shared.ok("cancel", *ids)
+    assert shared.cli("pause", over).code == shared.cli("resume", "tag:mixed").code == 1

@@ -1,9 +1,16 @@
 """Waiting continues over interruptions and a daemon that dies."""
 
 import signal
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tests.cli.cli_home import Home, gate, until
+
+from subagents.cli.runs import follow
+from subagents.client.client import Document
+from subagents.version import __version__
 
 
 @pytest.mark.requirement("cli:interrupt", "cli:exit-codes")
@@ -48,3 +55,22 @@ def test_a_question_outlives_a_killed_daemon(home: Home) -> None:
     home.ok("up")
     home.ok("answer", run, "yes")
     assert home.ok("wait", run).out == "got yes\n"
+
+
+@pytest.mark.requirement("cli:wait")
+def test_a_wait_for_the_last_run_stays_with_it_when_another_one_is_the_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[list[str]] = []
+
+    def post(_: str, body: Any, **__: object) -> Document:
+        asked.append(list(body["runIds"]))
+        found: Document = {"completed": [], "pending": [], "errors": [], "messages": []}
+        return {**found, ("pending", "completed")[len(asked) - 1]: [{"runId": "r-1"}]}
+
+    client = SimpleNamespace(post=post, daemon_version=__version__)
+    monkeypatch.setattr(follow, "connect", lambda **_: nullcontext(client))
+    waiting = follow.Waiting(["last"], until="all", timeout_s=None, starts=False)
+    waiting.run()
+
+    assert (waiting.error, asked) == (None, [["last"], ["r-1"]])

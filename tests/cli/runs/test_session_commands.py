@@ -154,6 +154,13 @@ def test_a_message_from_a_pipe_that_is_refused_ends_it_with_the_reason(shared: H
 
 
 @pytest.mark.requirement("cli:attach:pipe")
+def test_a_message_from_a_pipe_that_is_no_utf_8_is_refused_in_words(shared: Home) -> None:
+    done = shared.cli("continue", ended(shared, "a4"), stdin="\udcff\n")
+
+    assert (done.code, "must be valid UTF-8" in done.err) == (2, True)
+
+
+@pytest.mark.requirement("cli:attach:pipe")
 def test_a_reader_of_json_sees_pages_and_answers(shared: Home) -> None:
     ended(shared, "a3")
     done = shared.ok("continue", "a3", "--json", stdin="more\n")

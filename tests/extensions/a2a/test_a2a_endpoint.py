@@ -14,6 +14,8 @@ from a2a.types import a2a_pb2 as wire
 from a2a.utils import errors
 from tests.api.home_daemon import CONFIG, Home, play, segment
 
+from subagents.extensions.a2a import a2a_tasks
+
 
 def config(place: Path) -> str:
     """Those offered, and others."""
@@ -199,6 +201,71 @@ def test_a_message_that_is_sent_twice_is_one_task(tmp_path: Path) -> None:
         async with calling(home, "hello") as client:
             first, second = [await sent(client, message("greet")) for _ in range(2)]
         assert first.id == second.id
+
+    run(tmp_path, scenario)
+
+
+async def asked(home: Home, task_id: str, *questions: str) -> list[str]:
+    """The ids of questions that the task's worker asks."""
+    bodies = [{"runId": task_id, "question": each} for each in questions]
+    worker = home.worker(task_id)
+    return [(await home.ok("POST", "/v1/requests", each, worker))["requestId"] for each in bodies]
+
+
+@pytest.mark.requirement("a2a:once")
+def test_an_answer_that_is_sent_twice_is_not_that_to_the_next_question(tmp_path: Path) -> None:
+    async def scenario(home: Home) -> None:
+        async with calling(home, "slow") as client:
+            task = await sent(client, message("paint", at_once=True))
+            await home.until_phase(task.id, "running")
+            ids = await asked(home, task.id, "blue?", "delete the other colours?")
+            for _ in range(2):
+                await sent(client, message("yes", task_id=task.id, at_once=True))
+        found = [await home.ok("GET", f"/v1/requests/{segment(each)}") for each in ids]
+        assert [each["status"] for each in found] == ["answered", "pending"]
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.requirement("a2a:question")
+def test_words_that_came_too_late_for_a_question_reach_the_worker_as_a_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(home: Home) -> None:
+        async with calling(home, "slow") as client:
+            task = await sent(client, message("paint", at_once=True))
+            await home.until_phase(task.id, "running")
+            (request_id,) = await asked(home, task.id, "which colour?")
+            # As it was when this message looked: the other answer came in between.
+            monkeypatch.setattr(a2a_tasks, "question_of", lambda run: run.questions.requests[0])
+            answer = {"response": "red"}
+            await home.ok("POST", f"/v1/requests/{segment(request_id)}/respond", answer)
+            await sent(client, message("rather blue", task_id=task.id, at_once=True))
+        events = (await home.ok("GET", f"/v1/runs/{task.id}/timeline"))["events"]
+        assert [each["text"] for each in events if "rather blue" in each["text"]]
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.requirement("a2a:refused")
+@pytest.mark.parametrize(
+    ("text", "more", "says"),
+    [
+        ("a\0b", {}, "NUL byte"),
+        ("é" * 140_000, {}, "message.parts must be at most 262144 bytes"),
+        ("x", {"context_id": "c" * 300}, "message.contextId"),
+        ("x", {"message_id": "a\nb"}, "message.messageId must be one line"),
+    ],
+    ids=["nul", "long", "context", "id"],
+)
+def test_a_message_out_of_its_bounds_is_refused_by_the_name_of_its_field(
+    tmp_path: Path, text: str, more: dict[str, str], says: str
+) -> None:
+    async def scenario(home: Home) -> None:
+        async with calling(home, "slow") as client:
+            with pytest.raises(errors.InvalidParamsError, match=says):
+                await sent(client, message(text, at_once=True, **{"message_id": "m", **more}))
+            assert (await client.list_tasks(wire.ListTasksRequest())).total_size == 0
 
     run(tmp_path, scenario)
 

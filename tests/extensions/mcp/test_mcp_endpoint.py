@@ -14,10 +14,10 @@ from tests.api.home_daemon import Home, UnixConnection, build
 from tests.extensions.mcp.mcp_clients import Wire
 
 from subagents import extension
+from subagents.api.calls.call import SPAWN_BODY_BYTES_MAX
 from subagents.api.calls.services import Services
 from subagents.api.server.app import create_app
 from subagents.extensions.mcp import mcp_endpoint
-from subagents.extensions.mcp.mcp_endpoint import BODY_BYTES_MAX
 
 
 def raw(home: Home, method: str, headers: dict[str, str], body: bytes = b"{}") -> Any:
@@ -36,7 +36,7 @@ async def test_there_is_no_stream_to_get_and_a_body_has_a_limit(daemon: Home) ->
         status, headers, _ = await asyncio.to_thread(raw, daemon, method, {})
         assert (status, headers["allow"]) == (405, "POST")
     kind = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    large = b'{"a":"' + b"x" * BODY_BYTES_MAX + b'"}'
+    large = b'{"a":"' + b"x" * SPAWN_BODY_BYTES_MAX + b'"}'
     status, _, _ = await asyncio.to_thread(raw, daemon, "POST", kind, large)
     assert status == 413
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from tests.api.home_daemon import Home, UnixConnection, until
 from tests.api.tools import tool_callers
 from tests.api.tools.tool_callers import ToolCaller
 from tests.extensions.mcp.mcp_clients import (
+    DESK,
     Wire,
     connected,
     desk,
@@ -24,7 +26,7 @@ from tests.extensions.mcp.mcp_clients import (
 
 from subagents.api.tools.tool import Call
 from subagents.api.tools.tool_registry import call_tool
-from subagents.domain.run.values import RunId, announcement_id
+from subagents.domain.run.values import RunId, SessionKey, announcement_id
 from subagents.extensions.mcp.mcp_exchange import Exchange
 
 
@@ -72,6 +74,32 @@ async def test_a_client_that_leaves_while_it_waits_takes_nothing_with_it(
     await daemon.services.engine.control.cancel(RunId(run_id), by="test")
     found = await wire.call("sessions_wait", runIds=[run_id])
     assert found["structuredContent"]["completed"][0]["runId"] == run_id
+
+
+@pytest.mark.requirement("mcp:consumed-once")
+async def test_what_a_client_reads_of_a_call_that_it_took_back_comes_again(daemon: Home) -> None:
+    wire = Wire(daemon, tasks=False)
+    spawned = await wire.call("sessions_spawn", task="x", agentId="hang")
+    run_id = str(spawned["structuredContent"]["runId"])
+    older = {"MCP-Protocol-Version": "2025-11-25"}
+    params = {"name": "sessions_wait", "arguments": {}}
+
+    def took_back() -> int:
+        note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+        with closing(UnixConnection(daemon.services.paths.socket)) as telling:
+            headers = {**wire._headers("", {}), **older}
+            telling.request("POST", "/mcp", json.dumps(note).encode(), headers)
+            return telling.getresponse().status
+
+    connection = await asyncio.to_thread(wire.open, "tools/call", params, older)
+    await until(lambda: SessionKey(DESK) in daemon.services.engine.mailbox._wakeups)
+    assert await asyncio.to_thread(took_back) == 202
+    await daemon.services.engine.control.cancel(RunId(run_id), by="test")
+    await asyncio.to_thread(lambda: connection.getresponse().read())
+    again = await wire.call("sessions_wait", timeoutSeconds=15)
+    connection.close()
+
+    assert [each["runId"] for each in again["structuredContent"]["completed"]] == [run_id]
 
 
 @pytest.mark.requirement("mcp:acknowledged-by-the-client")

@@ -1,7 +1,8 @@
 """The tools as an MCP server shows and answers them."""
 
-from typing import Any
+from typing import Any, cast
 
+import msgspec
 import pytest
 from tests.api.home_daemon import Home
 from tests.extensions.mcp.mcp_clients import connected, desk, each_era, text_of
@@ -9,6 +10,10 @@ from tests.extensions.mcp.mcp_clients import connected, desk, each_era, text_of
 from subagents.api.tools.tool_registry import REQUESTER_TOOLS
 from subagents.api.tools.worker_tools import WORKER_TOOLS
 from subagents.domain.run.values import RunId
+from subagents.errors import StoreUnavailable
+from subagents.extensions.mcp.mcp_exchange import Exchange
+from subagents.extensions.mcp.mcp_message import LEGACY, Document, Message
+from subagents.extensions.mcp.mcp_server import Era, McpRequest, McpServer, Method
 
 REQUESTER = [tool.name for tool in REQUESTER_TOOLS]
 
@@ -100,3 +105,20 @@ async def test_every_tool_of_a_worker_answers_to_its_token(daemon: Home, era: st
     run = await daemon.services.engine.queries.run(RunId(run_id))
     assert run.attempt.reported.report is not None
     assert run.questions.requests[0].answer is not None
+
+
+@pytest.mark.requirement("mcp:errors")
+async def test_what_a_method_cannot_do_now_is_said_in_its_own_words() -> None:
+    async def fails(_: McpRequest) -> Document:
+        raise StoreUnavailable("the disk is full", hint="make room")
+
+    async def tell(_: str) -> None: ...
+
+    server = McpServer({}, {"x": Method(handler=fails, eras=Era.BOTH)})
+    message = Message(id=1, method="x", params={}, version=LEGACY[-1])
+    request = McpRequest(message=message, exchange=cast("Exchange", None), tell=tell)
+    status, answer = await server.answer(request)
+    error = msgspec.json.decode(answer)["error"]
+
+    assert (status, error["message"]) == (200, "the disk is full")
+    assert (error["data"]["code"], error["data"]["retryable"]) == ("store_unavailable", True)

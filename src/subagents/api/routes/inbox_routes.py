@@ -215,6 +215,7 @@ async def respond(request: Request) -> Response:
     body = wire.parse_body(await body_of(request), wire.RespondBody)
     found = await run_questions.respond(services, caller, request_id, body)
     is_same = (found.by, found.answer) == (caller.session, body.response)
+    is_same = is_same and body.decision in {found.decision, "answer"}  # one may be typed as text
     if found.status == run_questions.ANSWERED_BEFORE and not is_same:
         raise run_questions.answered_before(found, run)
     return answer(found)
@@ -229,6 +230,7 @@ async def ask(request: Request) -> Response:
     body = wire.parse_body(await body_of(request), wire.AskBody)
     run_id = await resolve(services, body.run_id, caller)
     run = await own_attempt(services, run_id, caller)
+    await services.engine.reports.tool_used(run.id, len(run.attempts), "request_orchestrator")
     asked = await services.engine.questions.ask(
         run.id,
         body.question,
@@ -237,7 +239,6 @@ async def ask(request: Request) -> Response:
         timeout_s=body.timeout_seconds,
         default_answer=body.default_answer,
     )
-    await services.engine.reports.tool_used(run.id, len(run.attempts), "request_orchestrator")
     return answer(message_building.request(run, asked, services.around()), status=201)
 
 
@@ -265,8 +266,8 @@ async def progress(request: Request) -> Response:
     """POST /v1/runs/{sel}/progress: at most one per 30 s; being too early is no error."""
     services, _, run = await _spoken_for(request)
     given = wire.progress_of(parse_object(await body_of(request)), now_ms=services.now_ms())
-    taken = await services.engine.reports.progress(run.id, given)
     await services.engine.reports.tool_used(run.id, len(run.attempts), "report_progress")
+    taken = await services.engine.reports.progress(run.id, given)
     return answer(message_building.progress_taken(run, taken))
 
 
@@ -289,8 +290,8 @@ async def notify(request: Request) -> Response:
     services, _, run = await _spoken_for(request)
     body = wire.parse_body(await body_of(request), wire.NotifyBody)
     priority = one_of("priority", body.priority, [*Priority])
-    await services.engine.questions.notify(run.id, body.message, priority=priority)
     await services.engine.reports.tool_used(run.id, len(run.attempts), "notify_parent")
+    await services.engine.questions.notify(run.id, body.message, priority=priority)
     able = run.resolved.abilities
     reads_inbox = priority != "info" and not (able.steer or able.resume)
     note = "an answer comes into your inbox: subagents inbox" if reads_inbox else None

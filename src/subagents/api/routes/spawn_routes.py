@@ -88,7 +88,8 @@ async def _one_asked(request: Request) -> _Asked:
 async def _plan_asked(request: Request) -> _Asked:
     services, caller = services_of(request), Caller.of(request)
     body = wire.parse_plan(await body_of(request, bytes_max=PLAN_BODY_BYTES_MAX))
-    key = body.idempotency_key or request.headers.get("idempotency-key")
+    key = body.idempotency_key
+    key = request.headers.get("idempotency-key") if key is None else key
     config = await config_of(services, caller, body.cwd, body.config_env, body.overrides)
     specs = _keyed(_with_default(body.specs, body.default_agent, config), key)
     cwd = cwd_of(body.cwd, body.specs)

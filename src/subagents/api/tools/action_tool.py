@@ -1,6 +1,7 @@
 """``subagents``: one tool for all that is needed now and then, by ``action``."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Final, TypeAlias
 
 import msgspec
@@ -21,9 +22,10 @@ from subagents.api.tools.tool import Answer, Call, picked
 from subagents.api.tools.tool_arguments import ACTIONS, LIST_LIMIT_MAX, ActionArguments, decoded
 from subagents.api.wire.decoding import one_of
 from subagents.api.wire.wire_struct import Document, document_of
-from subagents.domain.run.run import MessageKind, Run
+from subagents.domain.run.run import Run
 from subagents.domain.run.values import announcement_id
 from subagents.domain.transcript.transcript_query import LOG_LINES_MAX
+from subagents.engine.runs.control import Control
 from subagents.errors import Conflict, UsageError
 from subagents.ports import InboxRow, RunFilter
 from subagents.text import fence, one_line, shortened
@@ -215,17 +217,13 @@ async def _inbox(call: Call, asked: ActionArguments) -> Answer:
     rows = await engine.mailbox.offer_inbox(caller.session, reader=caller.reader, limit=limit)
     taken = [row.message.id for row in rows]
     try:
-        shown = [await _shown(call, row) for row in rows]
+        runs = await engine.queries.these([row.message.run_id for row in rows])
     except BaseException:
         # No answer carries them: the next call may have them at once, not when the lease ends.
         engine.mailbox.release(taken, reader=caller.reader)
         raise
-    kept, used_bytes = 0, 0
-    for each in shown:
-        used_bytes += len(str(each["text"]).encode())
-        if used_bytes > tool_wording.ANSWER_BYTES_MAX and kept:
-            break
-        kept += 1
+    shown = [_shown(row, runs.get(row.message.run_id)) for row in rows]
+    kept = tool_wording.room_for(len(str(each["text"]).encode()) for each in shown)
     engine.mailbox.release(taken[kept:], reader=caller.reader)
     texts = [str(each["text"]) for each in shown[:kept]]
     return Answer(
@@ -235,13 +233,11 @@ async def _inbox(call: Call, asked: ActionArguments) -> Answer:
     )
 
 
-async def _shown(call: Call, row: InboxRow) -> Document:
+def _shown(row: InboxRow, run: Run | None) -> Document:
     """A message, cut for a context; an announcement is written again, so that its fences close."""
     document = picked(message_building.message(row), MESSAGE)
-    if row.message.kind is MessageKind.ANNOUNCEMENT:
-        run = await call.services.engine.queries.run(row.message.run_id)
-        if run.outcome is not None and row.message.id == announcement_id(run.id):
-            return {**document, "text": tool_wording.announced(run, tool_wording.RESULT_CHARS[0])}
+    if run is not None and run.outcome is not None and row.message.id == announcement_id(run.id):
+        return {**document, "text": tool_wording.announced(run, tool_wording.RESULT_CHARS[0])}
     text = tool_wording.for_agents(row.message.text)
     return {**document, "text": tool_wording.cut_fenced(text, row.message.run_id)}
 
@@ -286,23 +282,11 @@ async def _kill(call: Call, asked: ActionArguments) -> Answer:
     return Answer(text=f"{status}: {tool_wording.line(run)}", structured=structured)
 
 
-async def _pause(call: Call, asked: ActionArguments) -> Answer:
-    return await _changed(call, asked, call.services.engine.control.pause)
-
-
-async def _resume(call: Call, asked: ActionArguments) -> Answer:
-    return await _changed(call, asked, call.services.engine.control.resume)
-
-
-async def _redeliver(call: Call, asked: ActionArguments) -> Answer:
-    return await _changed(call, asked, call.services.engine.control.redeliver)
-
-
 async def _changed(
-    call: Call, asked: ActionArguments, change: Callable[..., Awaitable[Run]]
+    change: Callable[..., Awaitable[Run]], call: Call, asked: ActionArguments
 ) -> Answer:
-    run = await _run(call, asked)
-    return await _state(call, await change(run.id, by=call.caller.session))
+    run, control = await _run(call, asked), call.services.engine.control
+    return await _state(call, await change(control, run.id, by=call.caller.session))
 
 
 async def _answer(call: Call, asked: ActionArguments) -> Answer:
@@ -339,12 +323,12 @@ _ACTS: Final[Mapping[str, Act]] = {
     "steer": _steer,
     "interrupt": _interrupt,
     "kill": _kill,
-    "pause": _pause,
-    "resume": _resume,
+    "pause": partial(_changed, Control.pause),
+    "resume": partial(_changed, Control.resume),
     "why": _why,
     "inbox": _inbox,
     "answer": _answer,
     "result": _result,
-    "redeliver": _redeliver,
+    "redeliver": partial(_changed, Control.redeliver),
     "attention": _attention,
 }

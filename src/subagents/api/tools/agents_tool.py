@@ -2,6 +2,7 @@
 
 from subagents.api.answers import agent_advice
 from subagents.api.tools import tool_wording
+from subagents.api.tools.list_tools import for_overview
 from subagents.api.tools.spawn_tool import config_of
 from subagents.api.tools.tool import Answer, Call
 from subagents.api.tools.tool_arguments import AgentsArguments, decoded
@@ -33,7 +34,7 @@ async def list_agents(call: Call) -> Answer:
         for each in order[: asked.limit]
     ]
     structured: Document = {
-        "agents": [document_of(each) for each in listed],
+        "agents": [for_overview(document_of(each)) for each in listed],
         "total": len(agents),
         "ranked": is_ranked,
     }

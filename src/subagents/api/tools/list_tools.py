@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from msgspec import json
+
 from subagents.api.answers import run_building
 from subagents.api.calls.call import find_run
 from subagents.api.calls.run_search import in_states
@@ -29,8 +31,6 @@ NODE: Final = (
 )
 MINUTE_MS: Final = 60_000
 ROOTS_MAX: Final = 50
-NODES_MAX: Final = 300
-"""Nodes in one answer; a smaller ``depth`` or a ``root`` shows the rest."""
 
 
 async def list_sessions(call: Call) -> Answer:
@@ -61,17 +61,19 @@ async def listed(services: Services, where: RunFilter) -> Answer:
     now_ms, total = services.now_ms(), found.total.number
     shown = (run_building.shown(RunRow, run, now_ms) for run in found.runs)
     rows = [for_overview(picked(each, ROW)) for each in shown]
+    rows = rows[: tool_wording.room_for(len(json.encode(each)) for each in rows)]
     after = where.offset + len(rows)
+    has_more = found.has_more or len(rows) < len(found.runs)
     structured: Document = {
         "sessions": rows,
         "total": total,
-        "nextOffset": after if found.has_more else None,
+        "nextOffset": after if has_more else None,
     }
-    lines = [tool_wording.line(run) for run in found.runs]
+    lines = [tool_wording.line(run) for run in found.runs[: len(rows)]]
     if found.total.is_bound:
         structured["totalIsBound"] = True
         lines.append(f"more than {total - after} more: offset={after}")
-    elif found.has_more:
+    elif has_more:
         lines.append(f"{total - after} more: offset={after}")
     if not lines:
         none = f"No runs from offset {where.offset} on ({total})."
@@ -130,28 +132,30 @@ async def tree(call: Call) -> Answer:
 
 
 class Drawing:
-    """Trees in both forms of an answer, down to a depth and at most ``NODES_MAX`` nodes."""
+    """Trees in both forms of an answer, down to a depth; as many nodes as one answer bears."""
 
     def __init__(self, now_ms: int, depth_max: int) -> None:
         self.lines: list[str] = []
         self.hidden = 0
+        self._left = tool_wording.ANSWER_BYTES_MAX
         self._now_ms = now_ms
         self._depth_max = depth_max
 
     def node(self, found: RunTree, depth: int) -> Document | None:
         """The node with those below it; None when there is no room for it."""
-        if len(self.lines) >= NODES_MAX:
+        if self._left <= 0:
             # No room: it counts with everything below it.
             self.hidden += 1 + _count(found)
             return None
         self.lines.append(f"{'  ' * depth}{_line(found.run)}")
+        shown = for_overview(picked(run_building.node(found.run, [], self._now_ms), NODE))
+        self._left -= len(json.encode(shown))
         if depth + 1 < self._depth_max:
             children = [self.node(child, depth + 1) for child in found.children]
         else:
             children = []
             self.hidden += _count(found) - found.left_out
         self.hidden += found.left_out
-        shown = for_overview(picked(run_building.node(found.run, [], self._now_ms), NODE))
         return {**shown, "children": [child for child in children if child is not None]}
 
 

@@ -186,6 +186,7 @@ OUTPUTS: Final[Mapping[str, Schema]] = {
             "errors": _list(_fields(WaitError)),
             "needs": _list(_fields(AttentionItem, tool_wording.NEED)),
             "moreCompleted": COUNT,
+            "morePending": COUNT,
         }
     ),
     "sessions_list": _answer(

@@ -5,7 +5,7 @@ not fit into one answer is not offered by it either, so that the next call bring
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -68,13 +68,18 @@ def items(runs: Sequence[Run]) -> list[Item]:
         sizes = [_size(each) for each in made]
         if sum(sizes) <= ANSWER_BYTES_MAX:
             return made
+    return made[: room_for(sizes)]
+
+
+def room_for(sizes: Iterable[int], bytes_max: int | None = None) -> int:
+    """How many items of these sizes, in bytes, one answer (or that part) bears; one at least."""
     kept, used = 0, 0
     for size in sizes:
         used += size
-        if used > ANSWER_BYTES_MAX and kept:
+        if used > (bytes_max or ANSWER_BYTES_MAX) and kept:
             break
         kept += 1
-    return made[:kept]
+    return kept
 
 
 def announced(run: Run, chars: int) -> str:
@@ -307,19 +312,13 @@ def usage_parts(found: RunStatus) -> list[str]:
     return parts
 
 
-def joined(lines: Sequence[str], *, more: str = "") -> str:
-    """The lines, at most ``ANSWER_CHARS_MAX`` bytes of them; then how many are missing."""
-    kept: list[str] = []
-    used = 0
-    for number, each in enumerate(lines):
-        used += len(each.encode()) + 1
-        if used > ANSWER_BYTES_MAX:
-            kept.append(f"… {len(lines) - number} more lines{more}")
-            break
-        kept.append(each)
-    return "\n".join(kept)
+def joined(lines: Sequence[str]) -> str:
+    """The lines that one answer bears; then how many are missing."""
+    kept = room_for(len(each.encode()) + 1 for each in lines)
+    more = [f"… {len(lines) - kept} more lines"] if kept < len(lines) else []
+    return "\n".join([*lines[:kept], *more])
 
 
 def bounded(text: str) -> str:
     """A whole answer's text, cut at the limit of every answer."""
-    return shortened(text, ANSWER_CHARS_MAX)
+    return shortened(text, len(text.encode()[:ANSWER_CHARS_MAX].decode(errors="ignore")))

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from msgspec import json
 from msgspec.structs import replace
 
 from subagents.api.answers import run_building
@@ -34,7 +35,8 @@ TELL_S: Final = 20.0
 NEEDS_MAX: Final = 10
 """Questions that one answer brings; the next call brings the others."""
 PENDING_MAX: Final = 200
-"""Pending runs that one answer lists."""
+PENDING_BYTES_MAX: Final = 10_000
+"""Of the pending runs that one answer lists; it says how many more there are."""
 TOLD_MAX: Final = 5
 """Labels in one sign of life."""
 
@@ -123,13 +125,11 @@ def _answer(call: Call, found: WaitResult, errors: list[WaitError], *, waited_s:
     rest = [each for each in found.offered if each not in offered]
     call.services.engine.mailbox.release(rest, reader=call.caller.reader)
     now_ms = call.services.now_ms()
-    pending = [
-        replace(each, why=tool_wording.for_agents(each.why or ""))
-        for each in (
-            run_building.shown(RunState, run, now_ms, status=None)
-            for run in found.pending[:PENDING_MAX]
-        )
-    ]
+    some = found.pending[:PENDING_MAX]
+    states = (run_building.shown(RunState, run, now_ms, status=None) for run in some)
+    pending = [replace(each, why=tool_wording.for_agents(each.why or "")) for each in states]
+    sizes = (len(json.encode(each)) for each in pending)
+    pending = pending[: tool_wording.room_for(sizes, PENDING_BYTES_MAX)]
     needs = found.needs[:NEEDS_MAX]
     call.services.engine.mailbox.note_told((each.id for each in needs), session=call.caller.session)
     structured: Document = {
@@ -139,6 +139,8 @@ def _answer(call: Call, found: WaitResult, errors: list[WaitError], *, waited_s:
     }
     if needs:
         structured["needs"] = [tool_wording.need_document(each) for each in needs]
+    if len(pending) < len(found.pending):
+        structured["morePending"] = len(found.pending) - len(pending)
     more = len(found.completed) - len(shown)
     if more:
         structured["moreCompleted"] = more

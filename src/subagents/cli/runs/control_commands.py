@@ -15,6 +15,7 @@ from subagents.cli.runs.selectors import path_of
 from subagents.cli.show import render
 from subagents.client.client import Client, Document, segment
 from subagents.errors import Conflict, UsageError
+from subagents.text import counted
 
 TEXT_METAVAR: Final = "TEXT"
 REQUEST: Final = re.compile(r":[qn][0-9]+$")
@@ -148,9 +149,25 @@ def prioritize(
 def each_of(runs: Sequence[str], verb: str, *, json: bool) -> None:
     """Post the verb to each run and print how it stands; at least one must be named."""
     with connect() as client:
-        named = _named(client, runs)
-        answers = [client.post(path_of(each, f"/{verb}")) for each in named]
+        answers = _posted(client, runs, _named(client, runs), f"/{verb}")
     _print_all(answers, runs, _row, json=json)
+
+
+def _posted(
+    client: Client, runs: Sequence[str], named: Sequence[str], call: str, body: object = None
+) -> list[Document]:
+    """What each run answers; without those that a selector found and for which it is too late."""
+    answers, late = list[Document](), list[Conflict]()
+    for each in named:
+        try:
+            answers.append(client.post(path_of(each, call), body))
+        except Conflict as error:
+            late.append(error)
+            if each in runs or len(late) == len(named):
+                raise
+    if late:
+        output.note(f"{counted(len(late), 'run')} left out, such as: {late[0].message}")
+    return answers
 
 
 def _named(client: Client, runs: Sequence[str]) -> list[str]:
@@ -211,7 +228,7 @@ def cancel(
             output.note("Nothing was cancelled.")
             return
         body = {} if reason is None else {"reason": reason}
-        answers = [client.post(path_of(each, call), body) for each in named]
+        answers = _posted(client, runs, named, call, body)
     _print_all(answers, runs, render.status_line, json=json)
     for each in answers if turn and not json else ():
         output.note(f"  to continue: subagents continue {each.get('runId')} MESSAGE")

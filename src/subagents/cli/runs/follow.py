@@ -9,8 +9,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from subagents.cli import long_results, output
@@ -115,6 +115,11 @@ class Waiting(threading.Thread):
         for each in listed if isinstance(listed, list) else []:
             self._completed[str(each["runId"])] = each
         self._offered.update(dict.fromkeys(waited.messages))
+        if self._run_ids and not self.document:
+            # By id from now on: `last`, or a label, may be another run's at the next poll.
+            found = [each.run_id for each in waited.completed]
+            found += [each.run_id for each in waited.pending]
+            self._run_ids = self.watched = [*found, *(each.run_id for each in waited.errors)]
         self.watched = self.watched or [each.run_id for each in waited.pending]
         self.document = {
             "completed": list(self._completed.values()),
@@ -294,31 +299,28 @@ def wait_for(
     return waiting
 
 
-def acknowledge(message_ids: Sequence[str]) -> None:
-    """Say that the messages were read; call it only after they were printed and flushed.
+def told(
+    waiting: Waiting,
+    *,
+    json: bool,
+    is_any: bool = False,
+    started: float | None = None,
+    spoken: "LiveOutput | None" = None,
+) -> int:
+    """Print how a wait ended; the exit code says it, too, whatever becomes of that.
 
-    A reader that is gone with what was printed still in the pipe was killed: it leaves them unread.
-    So does a command that was started without standard output.
+    What could not be printed stays unread, and is offered again at once. See ``print_ends``.
     """
-    if is_closed(STDOUT) or (not is_read_within(STDOUT, READ_S) and not is_heard(STDOUT)):
-        settle([], message_ids)
-    else:
-        settle(message_ids, [])
-
-
-@contextmanager
-def telling(waiting: Waiting, *, is_any: bool = False) -> Iterator[None]:
-    """Print within this how a wait ended: the exit code says it, too, whatever becomes of that.
-
-    What could not be printed stays unread, and is offered again at once.
-    """
-    settled(exit_code(waiting.result, is_any=is_any))
-    try:
-        yield
-    except OSError:
-        settle([], waiting.offered)
-        raise
-    acknowledge(waiting.offered)
+    code = exit_code(waiting.result, is_any=is_any)
+    settled(code)
+    with HandOver(waiting.offered):
+        if json:
+            is_whole = long_results.print_document(waiting.document)
+        else:
+            is_whole = print_ends(waiting.result, started=started, spoken=spoken)
+            if not any(waiting.document.values()):
+                output.note("Nothing to wait for.")
+    return long_results.exit_code(code, is_whole=is_whole)
 
 
 class HandOver:
@@ -333,7 +335,7 @@ class HandOver:
     def __init__(self, message_ids: Sequence[str]) -> None:
         self._ids = list(message_ids)
         self._taken = 0
-        self._is_slow = False
+        self._is_slow = is_closed(STDOUT)
 
     def printed(self) -> None:
         """The next one is written.
@@ -353,11 +355,12 @@ class HandOver:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        # As one document, or to a slow reader: one that is still there is taken to read it.
-        if kind is None and self._taken < len(self._ids):
-            acknowledge(self._ids)
-        else:
-            settle(self._ids[: self._taken], self._ids[self._taken :])
+        # As one document, or to a slow reader: one that is still there is taken to read it. One
+        # that is gone with a part of it still in the pipe was killed.
+        is_left = kind is None and self._taken < len(self._ids) and not is_closed(STDOUT)
+        if is_left and (is_read_within(STDOUT, READ_S) or is_heard(STDOUT)):
+            self._taken = len(self._ids)
+        settle(self._ids[: self._taken], self._ids[self._taken :])
 
 
 def settle(read_ids: Sequence[str], returned_ids: Sequence[str]) -> None:

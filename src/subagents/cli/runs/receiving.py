@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from subagents.cli import long_results, output
+from subagents.cli import output
 from subagents.cli.connection import connect
 from subagents.cli.flags import Annotated, Json, Parameter, SomeRuns
 from subagents.cli.runs import follow, selectors
@@ -59,12 +59,4 @@ def received(
     except KeyboardInterrupt:
         output.note("\nStopped waiting; the runs continue.")
         return EXIT_INTERRUPTED
-    with follow.telling(waiting, is_any=is_any):
-        if json:
-            is_whole = long_results.print_document(waiting.document)
-        else:
-            is_whole = follow.print_ends(waiting.result)
-            if not any(waiting.document.values()):
-                output.note("Nothing to wait for.")
-    code = follow.exit_code(waiting.result, is_any=is_any)
-    return long_results.exit_code(code, is_whole=is_whole)
+    return follow.told(waiting, json=json, is_any=is_any)

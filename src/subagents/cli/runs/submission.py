@@ -323,7 +323,6 @@ def wait_and_print(
 
     ``started`` is when they were, by the monotonic clock in seconds.
     """
-    from subagents.cli import long_results  # noqa: PLC0415
     from subagents.cli.runs import follow  # noqa: PLC0415
 
     is_live = follow.can_draw()
@@ -338,12 +337,7 @@ def wait_and_print(
         )
     except KeyboardInterrupt:
         return _interrupted(run_ids, group)
-    with follow.telling(waiting):
-        if json:
-            is_whole = long_results.print_document(waiting.document)
-        else:
-            is_whole = follow.print_ends(waiting.result, started=started, spoken=spoken)
-    return long_results.exit_code(follow.exit_code(waiting.result), is_whole=is_whole)
+    return follow.told(waiting, json=json, started=started, spoken=spoken)
 
 
 def _interrupted(run_ids: Sequence[str], group: "RunGroup | None") -> int:

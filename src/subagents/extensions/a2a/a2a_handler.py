@@ -17,13 +17,17 @@ from subagents.api.answers import run_questions
 from subagents.api.calls.auth import Caller, note_if_refused
 from subagents.api.calls.call import path_part, require_own
 from subagents.api.calls.services import Services, services_of
+from subagents.api.wire.decoding import decode
 from subagents.api.wire.requests import RespondBody
+from subagents.domain.rules.idempotency import digest_of
+from subagents.domain.rules.parameter_checks import check_spec
 from subagents.domain.run.outcome import Status
 from subagents.domain.run.run import SETTLED, Phase, Run
 from subagents.domain.run.spec import RunSpec
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.transcript.feed_entry import NAMES
 from subagents.engine.runs.feed import Follower, Scope
+from subagents.engine.runs.sessions import STEER
 from subagents.errors import Conflict, Forbidden, NotFound, SubagentsError, UsageError
 from subagents.extensions.a2a import a2a_tasks
 from subagents.extensions.a2a.run_pushes import PushTarget, RunPushes, pushes_in
@@ -41,7 +45,13 @@ LIVE: Final = tuple(each for each in Phase if each not in SETTLED)
 LOOK_S: Final = 15.0
 """How long a wait for news lasts before it looks whether the daemon is stopping."""
 KEY: Final = "a2a:"
-"""What precedes a message's id in the idempotency key of its run."""
+"""What precedes a message's id in its idempotency key."""
+_WRITTEN: Final = {
+    "task": "message.parts",
+    "tags": "message.contextId",
+    "idempotencyKey": "message.messageId",
+}
+"""What a client calls the parameters of its run."""
 _EXCHANGE: Final = "exchange"
 _ENDED: Final = {
     wire.TaskState.TASK_STATE_COMPLETED: (Status.OK, Status.PARTIAL),
@@ -190,7 +200,7 @@ async def _take(exchange: _Exchange, params: wire.SendMessageRequest) -> Run:
     text = a2a_tasks.text_of(message)
     if message.task_id:
         run = await _run(exchange, message.task_id)
-        await _go_on(exchange, run, text)
+        await _go_on(exchange, run, message, text)
         run = await exchange.services.engine.queries.run(run.id)
     else:
         run = await _begin(exchange, message, text)
@@ -208,28 +218,49 @@ async def _begin(exchange: _Exchange, message: wire.Message, text: str) -> Run:
         task=text,
         agent_id=exchange.agent_id,
         tags=context,
-        idempotency_key=f"{KEY}{message.message_id}" if message.message_id else None,
+        idempotency_key=_key_of(message),
         # It is read here: nobody is to be pushed.
         expects_completion_message=False,
     )
+    _check(spec)
     with config.explaining():
         receipt = await services.engine.spawner.spawn(spec, caller.context(config.settings))
     return receipt.run
 
 
-async def _go_on(exchange: _Exchange, run: Run, text: str) -> None:
+async def _go_on(exchange: _Exchange, run: Run, message: wire.Message, text: str) -> None:
+    services, caller, key = exchange.services, exchange.caller, _key_of(message)
+    spec = RunSpec(task=text, continues=run.id, idempotency_key=key)
+    _check(spec)
+    keys, owner = services.engine.spawner.keys, services.engine.queries.inbox_of(caller.session)
+    known = None if key is None else keys.known(owner, key)
+    if known is not None and known.run_id == run.id:
+        return  # again, from a client that lost our answer: it must not answer the next question
     if run.is_settled:
         raise a2a_errors.UnsupportedOperationError(
             f"task {run.id} has ended: send the message without its taskId, for a new one"
         )
     asked = a2a_tasks.question_of(run)
     if asked is not None:
-        body = RespondBody(response=text)
-        await run_questions.respond(exchange.services, exchange.caller, asked.id, body)
-        return
-    await exchange.services.engine.control.steer(
-        run.id, text, by=exchange.caller.session, ceiling=exchange.caller.ceiling
+        body = decode({"response": text}, RespondBody)
+        found = await run_questions.respond(services, caller, asked.id, body)
+        if found.status != run_questions.ANSWERED_BEFORE:
+            if key is not None:
+                keys.remember(owner, key, run.id, digest=digest_of(spec))
+            return
+    ceiling = caller.ceiling
+    await services.send(
+        run, text, by=caller.session, mode=STEER, key=key, is_operator=False, ceiling=ceiling
     )
+
+
+def _key_of(message: wire.Message) -> str | None:
+    return f"{KEY}{message.message_id}" if message.message_id else None
+
+
+def _check(spec: RunSpec) -> None:
+    """Refuse what is out of its bounds, by the names that A2A has for it."""
+    check_spec(spec, field=lambda parameter: _WRITTEN.get(parameter.name, parameter.name))
 
 
 # -- pushing --------------------------------------------------------------------------------------

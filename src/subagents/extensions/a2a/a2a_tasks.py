@@ -138,7 +138,7 @@ def text_of(message: Message) -> str:
     """The text and data of a message's parts.
 
     Raises:
-        UsageError: It has a file, or says nothing.
+        UsageError: It has a file or a NUL, or says nothing.
     """
     found = []
     for part in message.parts:
@@ -154,8 +154,9 @@ def text_of(message: Message) -> str:
                     details={"field": "message.parts"},
                 )
     text = "\n\n".join(found)
-    if not text.strip():
-        raise UsageError("the message says nothing", details={"field": "message.parts"})
+    if not text.strip() or "\0" in text:
+        why = "has a NUL byte" if text.strip() else "says nothing"
+        raise UsageError(f"the message {why}", details={"field": "message.parts"})
     return text
 
 

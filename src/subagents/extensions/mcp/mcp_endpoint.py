@@ -33,7 +33,6 @@ from subagents.extensions.mcp.mcp_exchange import Exchange
 from subagents.extensions.mcp.mcp_message import INTERNAL_ERROR, Message, Refused
 from subagents.extensions.mcp.mcp_server import McpRequest, McpServer, error_message, rpc_error
 
-BODY_BYTES_MAX: Final = SPAWN_BODY_BYTES_MAX
 SERVER_ERROR: Final = -32000
 """JSON-RPC leaves this number to servers; ours say what is wrong in ``data``."""
 CALL_ID_CHARS_MAX: Final = 200
@@ -53,6 +52,7 @@ class McpEndpoint:
         self._services = services
         self._under_way: set[asyncio.Task[Any]] = set()
         """What ends when the daemon stops."""
+        self._served: dict[Exchange, Message] = {}
         self._stopping: asyncio.Task[None] | None = None
         if any(each.mcp and each.name not in extension.OWN for each in extension.found().used):
             self._server  # noqa: B018 - what is broken in another's is said at the start
@@ -73,17 +73,17 @@ class McpEndpoint:
             return
         try:
             exchange = self._exchange(request)
-            body = await body_of(request, bytes_max=BODY_BYTES_MAX)
+            body = await body_of(request, bytes_max=SPAWN_BODY_BYTES_MAX)
+            message = mcp_message.read(scope["headers"], body)
         except SubagentsError as error:
             note_if_refused(request, error)
             await _refused(error)(scope, receive, send)
             return
-        try:
-            message = mcp_message.read(scope["headers"], body)
         except Refused as refused:
             await answer(send, refused.status, error_message(refused.id, refused.error))
             return
         if message is None:
+            self._note_unwanted(exchange.caller, mcp_message.cancelled(body))
             await answer(send, 202)
             return
         await self._serve(message, exchange, _Line(exchange, receive, send), scope)
@@ -116,6 +116,7 @@ class McpEndpoint:
         reply = Reply(message, line.send)
         request = McpRequest(message=message, exchange=exchange, tell=reply.tell)
         leaving = None
+        self._served[exchange] = message
         try:
             if self._server.lasts(message):
                 leaving = asyncio.create_task(disconnected(line.receive))
@@ -137,6 +138,7 @@ class McpEndpoint:
         finally:
             exchange.is_over = True
             exchange.release()
+            del self._served[exchange]
             if leaving is not None:
                 leaving.cancel()
             await line.end()
@@ -181,11 +183,20 @@ class McpEndpoint:
             leaving.cancel()
             return
         leaving.cancel()
-        if not await line.is_taken(scope, exchange.services):
+        if not await line.is_taken(scope, exchange.services) or exchange.is_unwanted:
             return
         offered = list(exchange.offered)
         await exchange.services.engine.mailbox.acknowledge(offered, reader=exchange.caller.reader)
         exchange.offered.clear()
+
+    def _note_unwanted(self, caller: Caller, id_: object) -> None:
+        """Let what the answer to a request of this caller carries come again.
+
+        The call goes on: it may be another client's, which counts its own requests from 0, too.
+        """
+        for exchange, message in self._served.items():
+            if (exchange.caller.session, message.id) == (caller.session, id_):
+                exchange.is_unwanted = True
 
     def _end_with_daemon(self, task: "asyncio.Task[Any]") -> None:
         """Cancel it when the daemon stops."""

@@ -13,7 +13,7 @@ from subagents.errors import StoreUnavailable
 log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Exchange:
     """What one request knows beyond its JSON-RPC message."""
 
@@ -30,6 +30,8 @@ class Exchange:
     _noted: set[MessageId] = field(default_factory=set)
     is_over: bool = False
     """The request has ended; an answer made after that reaches no client."""
+    is_unwanted: bool = False
+    """The client said so: it reads the answer, and throws it away."""
 
     def hand_over(self, message_ids: Iterable[MessageId]) -> None:
         """Let the answer carry these; given back at once when there is none to carry them."""

@@ -134,6 +134,10 @@ class _Envelope(msgspec.Struct):
     params: dict[str, Any] | None = None
 
 
+class _Cancelled(msgspec.Struct, tag_field="method", tag="notifications/cancelled"):
+    params: dict[str, Any]
+
+
 _decoder: Final = msgspec.json.Decoder(_Envelope)
 
 
@@ -183,8 +187,7 @@ class Message:
 def read(headers: Sequence[tuple[bytes, bytes]], body: bytes) -> Message | None:
     """The request that a POST carries; None = a notification or an answer, which want none.
 
-    Nothing that a client could tell us in a notification concerns us: it cancels a request by
-    leaving the connection of it.
+    Of what a client can tell us in a notification only ``cancelled`` concerns us.
 
     Raises:
         Refused: It carries neither, or contradicts itself.
@@ -218,6 +221,14 @@ def read(headers: Sequence[tuple[bytes, bytes]], body: bytes) -> Message | None:
         version=said or UNSAID,
         progress_token=meta.progress_token,
     )
+
+
+def cancelled(body: bytes) -> object:
+    """The id of the request that a notification takes back; None = it says something else."""
+    try:
+        return msgspec.json.decode(body, type=_Cancelled).params.get("requestId")
+    except msgspec.ValidationError:
+        return None
 
 
 def _envelope(body: bytes, *, is_modern: bool) -> _Envelope | None:

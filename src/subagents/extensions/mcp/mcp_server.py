@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from subagents.errors import Elsewhere, SubagentsError
+from subagents.errors import Conflict, Elsewhere, Forbidden, SubagentsError, Unavailable, UsageError
 from subagents.extensions.mcp.mcp_exchange import Exchange
 from subagents.extensions.mcp.mcp_message import (
     INTERNAL_ERROR,
@@ -97,6 +97,8 @@ class McpServer:
             return message.status_of(error), error_message(message.id, error)
         except Elsewhere:
             raise
+        except (Conflict, Forbidden, Unavailable, UsageError) as error:
+            return 200, error_message(message.id, rpc_error(INTERNAL_ERROR, error))
         except Exception:
             # A mistake of ours: its text is for our log, not for a model.
             log.exception("%s failed", message.method)

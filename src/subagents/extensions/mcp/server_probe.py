@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from subagents.config.settings import SecretSource, Settings
+from subagents.config.settings import Settings
 from subagents.domain.run.secret_reference import PREFIX, is_reference
 from subagents.errors import SubagentsError
 from subagents.extensions.mcp.bridge.bridge_rpc import decoded
@@ -48,11 +48,8 @@ def tools_of(name: str, settings: Settings, environ: Mapping[str, str]) -> str:
     """
     try:
         given = variables((name,), settings.named(McpServer))
-        secrets = {
-            each: _secret(each, settings.secrets, environ)
-            for each in given.values()
-            if is_reference(each)
-        }
+        names = [each.removeprefix(PREFIX) for each in given.values() if is_reference(each)]
+        secrets = {PREFIX + each: ask(each, settings.secrets.get(each), environ) for each in names}
     except SubagentsError as error:
         raise ServerFailed(error.message) from error
     env = {**environ, TOKEN: "none", **{n: secrets.get(v, v) for n, v in given.items()}}
@@ -82,20 +79,12 @@ def tools_of(name: str, settings: Settings, environ: Mapping[str, str]) -> str:
             kill_group(process.pid)
 
 
-def _secret(reference: str, sources: Mapping[str, SecretSource], environ: Mapping[str, str]) -> str:
-    name = reference.removeprefix(PREFIX)
-    return ask(name, sources.get(name), environ)
-
-
 def _asked(process: "subprocess.Popen[bytes]") -> str:
     _answer(process, 1, "initialize", _HELLO)
     _send(process, {"method": "notifications/initialized"})
     listed = _answer(process, 2, "tools/list", {}).get("tools")
-    names = (
-        [str(each.get("name")) for each in listed if isinstance(each, dict)]
-        if isinstance(listed, list)
-        else []
-    )
+    tools = listed if isinstance(listed, list) else []
+    names = [str(each.get("name")) for each in tools if isinstance(each, dict)]
     shown = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
     return f"{counted(len(names), 'tool')}: {shown}" if names else "no tools"
 

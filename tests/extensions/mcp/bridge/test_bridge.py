@@ -212,6 +212,24 @@ def test_the_headers_repeat_what_the_body_says(client: BridgeClient) -> None:
     assert {"mcp-protocol-version: 2026-07-28", "mcp-name: r-1"} <= set(third)
 
 
+@pytest.mark.requirement("mcp:bridge:acknowledges")
+def test_a_cancel_that_crossed_the_answer_does_not_acknowledge_it(
+    client: BridgeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bridge_module, "LIVES_ON_S", 100.0)
+    client.daemon.turns.put(answers(result(1, _meta={"subagents/offered": ["r-1:announce"]})))
+    client.send(1, "tools/call", name="sessions_wait", arguments={})
+    client.receive()
+    note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    os.write(client._to, json.dumps(note).encode() + b"\n")
+    for _ in range(2):  # one more than it needs
+        client.daemon.turns.put(answers(result(2)))
+    client.send(2, "ping")
+    client.receive()
+
+    assert [each.split()[1] for each in client.daemon.heads] == ["/mcp", "/mcp"]
+
+
 @pytest.mark.requirement("mcp:bridge:protocol")
 def test_a_line_that_is_too_long_is_refused_and_the_next_one_is_read(
     client: BridgeClient, monkeypatch: pytest.MonkeyPatch

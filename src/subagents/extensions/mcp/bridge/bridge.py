@@ -26,7 +26,6 @@ from subagents.extensions.mcp.bridge.bridge_rpc import (
     METHOD,
     PARSE_ERROR,
     SERVER_ERROR,
-    VERSION,
     Call,
     Document,
     decoded,
@@ -37,6 +36,7 @@ from subagents.extensions.mcp.bridge.bridge_rpc import (
     refuse_stopping,
     rewritten,
     unreachable,
+    version_in,
 )
 from subagents.extensions.mcp.bridge.claude_transcript import kept_by_claude
 from subagents.extensions.mcp.bridge.daemon_link import SILENCE_S, Daemon, say
@@ -52,6 +52,7 @@ LIVES_ON_S: Final = 0.3
 KEPT_S: Final = 45.0
 """How long its transcript counts, should it never show the answer; an offer holds for a minute."""
 UNAVAILABLE: Final = 503
+CANCELLED: Final = "notifications/cancelled"
 END_GRACE_S: Final = 5.0
 """How long calls that only ask may take when the input has ended: that of a pipe ends at once."""
 
@@ -71,8 +72,8 @@ class _Answer:
     message: bytes
     reader: str = ""
     offered: list[str] = field(default_factory=list)
-    connection: Connection | None = None
-    """Kept open until what is offered was acknowledged."""
+    call: Call | None = None
+    """Its connection is kept open until what is offered was acknowledged; None = nothing is."""
     is_kept: Callable[[], bool] | None = None
     """Whether the client has it on its disk; None = it does not say."""
     read_at: float | None = None
@@ -87,8 +88,8 @@ class _Answer:
         return self.is_kept()
 
     def leave(self) -> None:
-        if self.connection is not None:
-            self.connection.close()
+        if self.call is not None and self.call.connection is not None:
+            self.call.connection.close()
 
 
 class Bridge:
@@ -132,7 +133,6 @@ class Bridge:
         grace_s = END_GRACE_S
         try:
             while line := self._stdin.readline(LINE_BYTES_MAX + 1):
-                self._acknowledge(self._take_read())
                 if len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
                     self._skip_line()
                     self._write(error_message(None, PARSE_ERROR, "the line is too long"))
@@ -177,12 +177,13 @@ class Bridge:
     def _take(self, line: bytes) -> None:
         try:
             message = msgspec.json.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            self._write(error_message(None, PARSE_ERROR, "the line is not valid JSON"))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            why = "nested too deeply" if isinstance(error, RecursionError) else "not valid JSON"
+            self._write(error_message(None, PARSE_ERROR, f"the line is {why}"))
             return
-        except RecursionError:
-            self._write(error_message(None, PARSE_ERROR, "the line is nested too deeply"))
-            return
+        # One that cancels a call may have crossed the answer to it, which nobody reads then.
+        if not isinstance(message, dict) or message.get("method") != CANCELLED:
+            self._acknowledge(self._take_read())
         if isinstance(message, list):
             self._take_batch(message)
             return
@@ -236,7 +237,7 @@ class Bridge:
         if "method" not in message and ("result" in message or "error" in message):
             return None  # an answer, and we ask nothing
         if "id" not in message:
-            if method == "notifications/cancelled" and isinstance(params, dict):
+            if method == CANCELLED and isinstance(params, dict):
                 self._cancel(params.get("requestId"))
             return None
         id_ = message["id"]
@@ -250,9 +251,13 @@ class Bridge:
         return Call(self._numbers, id_, method, params, body)
 
     def _cancel(self, id_: object) -> None:
-        call = self._calls.get(msgspec.json.encode(id_))
-        if call is not None:
+        if call := self._calls.get(msgspec.json.encode(id_)):
             call.cancel()
+        with self._lock:
+            unwanted = [each for each in self._unread if each.call and each.call.id == id_]
+            self._unread = [each for each in self._unread if each not in unwanted]
+        for answer in unwanted:
+            answer.leave()
 
     # -- calls -------------------------------------------------------------------------------
 
@@ -335,7 +340,7 @@ class Bridge:
                     continue
                 refuse_stopping(message)
                 received = self._received(call, answer.status, data, message, reader)
-                if received is None or received.connection is None:
+                if received is None or received.call is None:
                     connection.close()
                 return received
         except BaseException:
@@ -350,27 +355,18 @@ class Bridge:
         if call.is_cancelled:
             return None
         if call.method == "initialize":
-            self._remember_version(message)
+            self._version = version_in(message) or self._version
         if message.get("jsonrpc") != "2.0" or message.get("id") != call.id:
             return _Answer(rewritten(call, status, message))
-        offered = offered_in(message)
-        if not offered:
+        if not (offered := offered_in(message)):
             return _Answer(data)
-        return _Answer(
-            data, reader, offered, call.connection, kept_by_claude(call.params, os.environ)
-        )
-
-    def _remember_version(self, message: Document) -> None:
-        result = message.get("result")
-        version = result.get("protocolVersion") if isinstance(result, dict) else None
-        if isinstance(version, str) and VERSION.fullmatch(version):
-            self._version = version
+        is_kept = kept_by_claude(call.params, os.environ)
+        return _Answer(data, reader, offered, call, is_kept)
 
     def _headers(self, call: Call, reader: str) -> dict[str, str]:
-        limits = self._daemon.limits() if call.method == "tools/call" else {}
         return {
             **self._daemon.headers,
-            **limits,
+            **(self._daemon.limits() if call.method == "tools/call" else {}),
             "connection": "close",
             "x-subagents-reader": reader,
             "x-subagents-call-id": reader,
@@ -409,7 +405,9 @@ class Bridge:
             # Under one lock: nothing written later is taken for what the client has to read first.
             with self._lock:
                 self._put(message)
-                self._unread += [answer for answer in answers if answer.offered]
+                self._unread += [
+                    each for each in answers if each.call and not each.call.is_cancelled
+                ]
             self._has_unread.set()
         except BaseException:
             for answer in answers:

@@ -72,12 +72,8 @@ class Call:
         if wait_s is None or is_question or not isinstance(arguments, dict | None):
             return
         left = {**(arguments or {}), "timeoutSeconds": max(wait_s - seconds, 0.0)}
-        message = {
-            "jsonrpc": "2.0",
-            "id": self.id,
-            "method": self.method,
-            "params": {**self.params, "arguments": left},
-        }
+        params = {**self.params, "arguments": left}
+        message = {"jsonrpc": "2.0", "id": self.id, "method": self.method, "params": params}
         self.body = msgspec.json.encode(message)
 
     def headers(self, agreed_version: str | None) -> dict[str, str]:
@@ -111,8 +107,7 @@ def _text(form: Mapping[str, Any], name: str) -> str:
 
 def header_value(text: str) -> str:
     """A text as the protocol puts it into a header: as it is, or in base64."""
-    is_plain = _PLAIN.fullmatch(text) and text == text.strip() and not _WRAPPED.fullmatch(text)
-    if is_plain:
+    if _PLAIN.fullmatch(text) and text == text.strip() and not _WRAPPED.fullmatch(text):
         return text
     return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
 
@@ -155,6 +150,13 @@ def decoded(data: bytes) -> Document:
     return {}
 
 
+def version_in(message: Document) -> str | None:
+    """Of the protocol, as the answer to ``initialize`` agrees on it."""
+    result = message.get("result")
+    found = result.get("protocolVersion") if isinstance(result, dict) else None
+    return found if isinstance(found, str) and VERSION.fullmatch(found) else None
+
+
 def offered_in(message: Document) -> list[str]:
     result = message.get("result")
     meta = result.get("_meta") if isinstance(result, dict) else None
@@ -195,12 +197,8 @@ def error_message(
 def outcome_unknown(call: Call) -> bytes:
     """For a tool that must not be called twice by us: whoever called it can look."""
     hint = "check before repeating it: sessions_list, or subagents action=status"
-    return _failed_tool(
-        call,
-        "outcome_unknown",
-        "the daemon went away during this call and may have carried it out",
-        hint,
-    )
+    text = "the daemon went away during this call and may have carried it out"
+    return _failed_tool(call, "outcome_unknown", text, hint)
 
 
 def unreachable(call: Call, reason: str) -> bytes:

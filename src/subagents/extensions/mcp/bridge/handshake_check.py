@@ -106,6 +106,6 @@ def remember(
     file = Path(remembered.file)
     # Replaced whole: other sessions read it at any moment. Of two that write, one is forgotten.
     new = file.with_name(f".{file.name}.{os.getpid()}")
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, UnicodeError):
         new.write_bytes(msgspec.json.encode(kept))
         new.replace(file)

@@ -90,9 +90,8 @@ def _options(arguments: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"unknown argument {option!r}", hint=hint)
         if not equals:
             if not left:
-                raise UsageError(
-                    f"{option} needs {names[option]}", hint=hint, details={"field": option}
-                )
+                text = f"{option} needs {names[option]}"
+                raise UsageError(text, hint=hint, details={"field": option})
             value = left.pop(0)
         found[option] = value
     return found
@@ -114,7 +113,7 @@ def daemon_of(environ: Mapping[str, str], wanted: str | None, limits: Limits = d
     project = _project_of(environ)
     headers = {
         "x-subagents-caller": "agent",
-        "x-subagents-cwd": quote(os.path.realpath(project)),
+        "x-subagents-cwd": quote(os.fsencode(os.path.realpath(project))),
     }
     if environ.get(HOOK_VARIABLE):
         headers["x-subagents-wake"] = "hook"

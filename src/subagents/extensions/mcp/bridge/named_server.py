@@ -18,11 +18,11 @@ import msgspec
 
 from subagents.extensions.mcp.bridge.bridge_rpc import (
     SERVER_ERROR,
-    VERSION,
     Call,
     decoded,
     error_message,
     event_data,
+    version_in,
 )
 from subagents.extensions.mcp.bridge.daemon_link import say
 from subagents.extensions.mcp.bridge.worker_above import (
@@ -178,14 +178,8 @@ class RemoteServer:
                 found = _events(answer)
             for data in found:
                 if call.method == "initialize":
-                    self._agree(data)
+                    self._version = version_in(decoded(data)) or self._version
                 yield data
-
-    def _agree(self, data: bytes) -> None:
-        result = decoded(data).get("result")
-        version = result.get("protocolVersion") if isinstance(result, dict) else None
-        if isinstance(version, str) and VERSION.fullmatch(version):
-            self._version = version
 
     def _end(self) -> None:
         headers = {**self._headers, "mcp-session-id": str(self._session)}
