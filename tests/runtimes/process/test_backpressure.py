@@ -6,18 +6,22 @@ import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from signal import SIGCONT
 
 import pytest
 from tests.runtimes.attempt_harness import off_loop, until_async
 
-from subagents.domain.run.values import AttemptId
+from subagents.domain.run.values import AttemptId, RunId
+from subagents.engine.kernel.system_clock import SystemClock
+from subagents.runtimes.process import backpressure, shim
 from subagents.runtimes.process.backpressure import (
-    RECORD,
+    HELD,
     UNREAD_BYTES_MAX,
     UNREAD_BYTES_MIN,
     Backpressure,
 )
 from subagents.runtimes.process.processes import Census, Marker
+from subagents.runtimes.process.shim import AttemptDirectory, ProcessAttempts
 
 
 class Noisy:
@@ -88,7 +92,7 @@ def test_all_processes_of_a_worker_that_is_far_ahead_are_stopped_until_it_was_re
                 return "T" not in noisy.states()
 
             await seen(goes_on)
-        assert not (noisy.directory / RECORD).exists()
+        assert not (noisy.directory / HELD).exists()
 
     asyncio.run(scenario())
 
@@ -123,4 +127,33 @@ async def test_whoever_adopts_a_worker_that_was_held_lets_it_go_on(noisy: Noisy)
         pass  # and its daemon is killed
     await noisy.watcher().take_over()
     await seen(lambda: "T" not in noisy.states())
-    assert not (noisy.directory / RECORD).exists()
+    assert not (noisy.directory / HELD).exists()
+
+
+@pytest.mark.requirement("runtimes:backpressure", "pause:freezes")
+async def test_a_held_worker_that_is_paused_goes_on_when_neither_keeps_it(
+    noisy: Noisy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = ProcessAttempts(noisy.directory, SystemClock(), off_loop)
+    directory = AttemptDirectory(noisy.directory, RunId("r-noisy"), 1)
+    directory.path.mkdir(parents=True)
+    noisy.directory = directory.path
+    sent = list[int]()
+
+    async def signalled(_marker: Marker, number: int, **_: object) -> None:
+        sent.append(number)
+
+    monkeypatch.setattr(shim, "signal_tree", signalled)
+    monkeypatch.setattr(backpressure, "send", lambda _, number: sent.append(number))
+    pressure = noisy.watcher()
+    noisy.unread = UNREAD_BYTES_MAX + 1
+    pressure.look()
+    await seen(lambda: len(sent) == 2)  # it and its child
+    await attempts.freeze(noisy.marker.attempt_id, directory)
+    pressure.let_go()
+    assert SIGCONT not in sent
+    (directory.path / HELD).touch()
+    await attempts.thaw(noisy.marker.attempt_id, directory)
+    assert SIGCONT not in sent
+    await noisy.watcher().take_over()
+    assert SIGCONT in sent

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -30,8 +30,10 @@ UNREAD_BYTES_MIN: Final = 1024 * 1024
 """How far ahead it may always be, however little is free."""
 GOES_ON_AT: Final = 4
 """The divisor of what it is allowed: a held worker continues when no more than that is unread."""
-RECORD: Final = "held"
+HELD: Final = "held"
 """A file in the attempt's directory while its worker is held."""
+FROZEN: Final = "frozen"
+"""The same while somebody else has stopped it: it goes on when neither is there."""
 
 
 class Backpressure:
@@ -75,7 +77,7 @@ class Backpressure:
     async def _hold(self) -> None:
         # Without the record where nothing can be written any more: that is when holding counts.
         with contextlib.suppress(OSError):
-            (self._directory / RECORD).touch()
+            (self._directory / HELD).touch()
         while True:
             found = await self._members()
             if found <= self._stopped:
@@ -91,19 +93,19 @@ class Backpressure:
             return
         self._holding.cancel()
         self._holding = None
-        for each in self._stopped:
-            send(each, signal.SIGCONT)
+        self._go_on(self._stopped)
         self._stopped.clear()
-        (self._directory / RECORD).unlink(missing_ok=True)
 
     async def take_over(self) -> None:
         """Let a worker continue that an earlier daemon held."""
-        record = self._directory / RECORD
-        if not record.exists():
-            return
-        for each in await self._members():
-            send(each, signal.SIGCONT)
-        record.unlink(missing_ok=True)
+        if (self._directory / HELD).exists():
+            self._go_on(await self._members())
+
+    def _go_on(self, stopped: Iterable[Identity]) -> None:
+        if not (self._directory / FROZEN).exists():
+            for each in stopped:
+                send(each, signal.SIGCONT)
+        (self._directory / HELD).unlink(missing_ok=True)
 
     async def _members(self) -> set[Identity]:
         found = members(await self._census.take(), self._marker, shim=self._shim())
