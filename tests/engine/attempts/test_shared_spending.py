@@ -116,6 +116,28 @@ def test_when_the_day_is_used_up_runs_stop_queued_ones_wait_and_new_ones_are_ref
     play(tmp_path, daily(1_000), scenario, max_concurrent=2)
 
 
+@pytest.mark.requirement("budget:day")
+def test_a_day_that_was_used_up_while_the_clock_was_a_month_ahead_ends_at_midnight(
+    tmp_path: Path,
+) -> None:
+    async def scenario(world: World) -> None:
+        run_id, ahead_s = await running(world), 30 * 86_400
+        world.clock.set_wall(by_s=ahead_s)
+        await use(world, run_id, 1_050)
+        await world.until(run_id, within_s=10)
+        world.clock.set_wall(by_s=-ahead_s)
+        await world.clock.advance(61)
+        day = local_day(world.clock.now_ms())
+        with pytest.raises(Forbidden, match="is used up") as found:
+            await world.spawn("quick")
+        assert found.value.details["until"] == day.end_text
+
+        await world.clock.advance((day.end_ms - world.clock.now_ms()) / 1000 + 61)
+        await world.until(await world.spawn("quick"))
+
+    play(tmp_path, daily(1_000), scenario)
+
+
 @pytest.mark.requirement("budget:day:kill")
 def test_what_a_run_used_before_midnight_is_of_the_day_before_also_after_kill_9(
     tmp_path: Path,

@@ -264,9 +264,9 @@ class ProviderGates:
     def clock_stepped(self, by_ms: int) -> None:
         """Each wait takes as long as it would have."""
         for key, gate in self._gates.items():
-            self._gates[key] = replace(
-                gate, until_ms=gate.until_ms + by_ms, probe_at_ms=gate.probe_at_ms + by_ms
-            )
+            moved = ("until_ms", "told_until_ms", "probe_at_ms")
+            later = {name: getattr(gate, name) + by_ms for name in moved}
+            self._gates[key] = replace(gate, **later)
         for run_id, found in self._backing_off.items():
             if found.until_ms is not None:
                 self._backing_off[run_id] = found._replace(until_ms=found.until_ms + by_ms)
