@@ -89,7 +89,7 @@ async def test_a_start_that_fails_with_words_that_cannot_be_stored_fails_all_the
     async def failing(_launch: Launch) -> StartedInfo:
         raise UsageError("no program on the worker's PATH (/caf\udce9)")
 
-    world.runtime.start = failing  # type: ignore[method-assign]
+    world.runtime.start = failing  # type: ignore[method-assign, assignment]
     run = await world.until(await world.spawn("quick"))
 
     assert run.outcome is not None
