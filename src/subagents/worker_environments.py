@@ -64,7 +64,7 @@ class WorkerEnvironments:
             lambda: settings_now().secrets,
             lambda run: {
                 **configured_env(run),
-                **self._given_to(run),
+                **self._readable(run).given,
                 **_references(self._added(run, lambda _: None)),
             },
             environ,
@@ -98,11 +98,12 @@ class WorkerEnvironments:
 
     def secrets_of(self, run: Run) -> tuple[str, ...]:
         """What its worker must not repeat."""
+        brought = self._readable(run)
         return own_secrets(
             run.resolved.options,
             self._environ,
             passes=self._providers.passed_to_all(run.resolved.runtime),
-            given={**self._asked_with(run), **self._given_to(run)},
+            given={**brought.provider, **brought.given},
             values=self.secrets.known(run),
         )
 
@@ -153,10 +154,7 @@ class WorkerEnvironments:
 
     def _provider_environ(self, run: Run) -> Mapping[str, str]:
         """The daemon's variables, with those in their place by which this run's worker asks."""
-        try:
-            brought = self._brought_for(run)
-        except UsageError:
-            return self._environ
+        brought = self._readable(run)
         if not brought.provider:
             return self._environ
         passes = partial(self._providers.passes, run.resolved)
@@ -164,21 +162,12 @@ class WorkerEnvironments:
         kept = {name: value for name, value in self._environ.items() if name not in changed}
         return kept | {name: value for name, value in changed.items() if value is not None}
 
-    def _asked_with(self, run: Run) -> Mapping[str, str]:
-        """The variables by which its caller lets the run's worker ask its provider; none where
-        they cannot be read: then no worker can be given them either.
-        """
+    def _readable(self, run: Run) -> CallerEnvironment:
+        """What its caller brought; nothing where that cannot be read: no worker is given it."""
         try:
-            return self._brought_for(run).provider
+            return self._brought_for(run)
         except UsageError:
-            return {}
-
-    def _given_to(self, run: Run) -> Mapping[str, str]:
-        """The variables that its caller set for the run, as ``_asked_with``."""
-        try:
-            return self._brought_for(run).given
-        except UsageError:
-            return {}
+            return CallerEnvironment()
 
 
 def _references(variables: Mapping[str, str]) -> dict[str, str]:

@@ -129,6 +129,19 @@ def test_requests_as_fast_as_they_can_be_do_not_cross_a_budget(tmp_path: Path) -
 
 
 @pytest.mark.requirement("budget:hold:e2e")
+def test_an_endpoint_that_does_not_say_what_it_used_crosses_no_budget_either(
+    tmp_path: Path,
+) -> None:
+    silent = Tokens(0, 0)
+    fast: Script = [Use("list", text="half done", tokens=silent)] * 6 + [Say("all", tokens=silent)]
+    with place(tmp_path, {"t": fast}) as there:
+        done = there.finish(there.spawn("t", budget={"maxTokens": 20_000}))[0]
+        assert done["outcome"]["reason"] == "budget"
+        assert not done.get("usage"), "unknown is not 0"
+        assert len(there.model.requests) < 6
+
+
+@pytest.mark.requirement("budget:hold:e2e")
 def test_several_workers_under_one_budget_do_not_cross_it_through_kill_9_of_the_daemon(
     tmp_path: Path,
 ) -> None:

@@ -237,3 +237,16 @@ def test_what_a_worker_wrote_whose_start_nobody_could_record_is_its_work(tmp_pat
         assert len(run.attempts) == 1
 
     in_world(tmp_path, scenario)
+
+
+@pytest.mark.requirement("contract:patterns")
+async def test_a_file_whose_name_is_no_utf_8_stops_neither_its_run_nor_the_engine(
+    world: World,
+) -> None:
+    (world.directory / "caf\udce9.txt").write_text("x")
+    run_id = await spawn(world, DONE, verification=replace(GLOB, must_not_change=("caf*",)))
+
+    run = await world.until(run_id)
+
+    assert "1 were there before the run" in str(error_of(run))
+    assert await world.folded(run_id) == run

@@ -9,19 +9,17 @@ import pytest
 from tests.engine.world import World, in_world
 
 from subagents.domain.run.effects import ResumeAttempt
-from subagents.domain.run.events import AttemptStartFailed
+from subagents.domain.run.events import AttemptStartFailed, SignalReceived
 from subagents.domain.run.outcome import (
     OK,
 )
-from subagents.domain.run.run import (
-    BudgetStop,
-    Phase,
-)
+from subagents.domain.run.run import OVER, BudgetStop, Exit, Phase
+from subagents.domain.run.signals import Exited, PermissionAsked
 from subagents.domain.run.values import (
     replace,
 )
-from subagents.errors import LACKS, StoreUnavailable
-from subagents.ports import AttemptRef, OutboxEntry
+from subagents.errors import LACKS, RuntimeUnavailable, StoreUnavailable, UsageError
+from subagents.ports import AttemptRef, Launch, OutboxEntry, StartedInfo
 
 
 @pytest.mark.requirement("recovery:unwritten-turn-stopped")
@@ -47,6 +45,27 @@ async def test_a_turn_that_was_started_before_a_crash_is_stopped_when_it_may_not
     assert [(ref.attempt_id, ref.turns) for ref in refs] == [(f"{run_id}#1", 2)]
 
 
+@pytest.mark.requirement("permissions:asked")
+async def test_an_answer_for_a_worker_that_is_gone_holds_up_nothing_of_its_run(
+    world: World,
+) -> None:
+    async def unreachable(_ref: AttemptRef, call_id: str, **_: object) -> None:
+        raise RuntimeUnavailable(f"the attempt that asked for {call_id} is not live")
+
+    world.runtime.permit = unreachable  # type: ignore[attr-defined]
+    run_id = await world.spawn("hang")
+    await world.until(run_id, Phase.RUNNING)
+    asked = PermissionAsked("k", "c1", "Bash", "ls", call="Bash: ls", is_allowed=True)
+    ended = Exited("e", exit=Exit(code=0), drained=True)
+    for signal in (asked, ended):
+        event = SignalReceived(at_ms=world.clock.now_ms(), attempt=1, signal=signal)
+        world.engine.ledger.apply_now(run_id, event, key=signal.key)
+
+    await world.until(run_id, *OVER)
+
+    assert world.engine.outbox.pending == 0
+
+
 @pytest.mark.requirement("start:machine-lacks")
 @pytest.mark.parametrize("lack", LACKS, ids=errno.errorcode.__getitem__)
 async def test_a_start_that_fails_for_want_of_something_on_the_machine_uses_no_retry(
@@ -61,6 +80,20 @@ async def test_a_start_that_fails_for_want_of_something_on_the_machine_uses_no_r
     run = await world.until(run_id)
     assert run.conclusion is not None
     assert (run.conclusion.outcome, len(run.attempts)) == (OK, 1)
+
+
+@pytest.mark.requirement("start:failure-is-told")
+async def test_a_start_that_fails_with_words_that_cannot_be_stored_fails_all_the_same(
+    world: World,
+) -> None:
+    async def failing(_launch: Launch) -> StartedInfo:
+        raise UsageError("no program on the worker's PATH (/caf\udce9)")
+
+    world.runtime.start = failing  # type: ignore[method-assign, assignment]
+    run = await world.until(await world.spawn("quick"))
+
+    assert run.outcome is not None
+    assert str(run.outcome.error).endswith("PATH (/caf?)")
 
 
 @pytest.mark.requirement("outbox:tried-again")

@@ -14,7 +14,7 @@ from subagents.domain.run.values import replace
 from subagents.extensions.acp.acp_agents import AGENTS
 from subagents.extensions.claude.claude_code import ClaudeDialect
 from subagents.extensions.codex.codex import CodexDialect
-from subagents.extensions.llm import llm_options
+from subagents.extensions.llm import llm_assignment, llm_options
 from subagents.runtimes.provider_keys import ProviderKeys
 from subagents.wiring import runtimes_here
 
@@ -48,6 +48,8 @@ def of(
         ("codex", {}, {}, None, "openai"),
         ("llm", {"base_url": "http://127.0.0.1:8080/v1"}, {}, None, "127.0.0.1:8080"),
         ("llm", {"env": {"OPENAI_BASE_URL": "https://x.example"}}, {}, None, "x.example"),
+        ("llm", {"base_url": "http://me:secret@[::1]:8o8o/v1"}, {}, None, "[::1]:8o8o"),
+        ("codex", {"env": {"OPENAI_BASE_URL": "http://[::1"}}, {}, None, "[::1"),
         ("llm", {}, {}, "openai:gpt-5", "openai"),
         ("llm", {"provider": "groq"}, {}, "openai:gpt-5", "groq"),
     ],
@@ -113,7 +115,7 @@ def test_callers_bring_every_variable_that_a_runtime_of_ours_passes_on() -> None
         *CodexDialect.passes,
         *(name for facts in AGENTS.values() for name in facts.passes),
         *(name for names in llm_options.PROVIDER_KEYS.values() for name in names),
-        *llm_options.BASE_URLS.values(),
+        *llm_assignment.BASE_URLS.values(),
     }
     lacking = {each for each in wanted if not is_of_provider(each.replace("*", "X"))}
     # Behind ACP all of a program's own variables are passed on: also what only says that one runs.

@@ -426,8 +426,9 @@ class Outbox:
         return {**self._worker_env(run), TOKEN_VARIABLE: token}
 
     def _start_failed(self, number: int, error: str, *, permanent: bool = False) -> Event:
+        text = error.encode("utf-8", "replace").decode()  # a PATH may hold what cannot be stored
         return AttemptStartFailed(
-            at_ms=self._clock.now_ms(), attempt=number, error=error, permanent=permanent
+            at_ms=self._clock.now_ms(), attempt=number, error=text, permanent=permanent
         )
 
     async def _given_up(self, run: Run, ref: AttemptRef) -> Event:
@@ -470,7 +471,10 @@ class Outbox:
 
     async def _permit(self, run: Run, effect: PermitAttempt) -> None:
         runtime = self._runtime(run)
-        if _is_current(run, effect.attempt) and isinstance(runtime, Permitting):
+        if not _is_current(run, effect.attempt) or not isinstance(runtime, Permitting):
+            return
+        # Who is gone, or has to go, waits for no answer; what comes next for the run does.
+        if run.attempt.evidence.stop is None and not self._is_gone(run):
             allow, lasting = effect.allow, effect.lasting
             await runtime.permit(ref_of(run), effect.call_id, allow=allow, lasting=lasting)
 

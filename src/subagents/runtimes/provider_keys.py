@@ -5,9 +5,9 @@ cannot be found is known by the agent's id. Keys are only ever hashed here.
 """
 
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import urlsplit
 
 from subagents.domain.rules.provider_limits import Provider
 from subagents.domain.run.run import Run
@@ -16,6 +16,8 @@ from subagents.ports import Asking, Runtime
 from subagents.runtimes.process.environment import passed_variables
 
 _ADDRESS: Final = "_BASE_URL"
+_HOST: Final = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?([^/?#]+)")
+"""The host and port in an address, also in one that no program could use."""
 _KEYS: Final = ("_KEY", "_TOKEN", "_SECRET")
 DIGEST_CHARS: Final = 16
 
@@ -76,12 +78,8 @@ def _own(options: Mapping[str, object]) -> dict[str, str]:
 def _address(options: Mapping[str, object], env: Mapping[str, str]) -> str | None:
     """The host that is asked, when one is named."""
     named = [options.get("base_url"), *(env[k] for k in sorted(env) if k.endswith(_ADDRESS))]
-    for url in named:
-        if isinstance(url, str) and url:
-            parts = urlsplit(url)
-            if parts.hostname:
-                return parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
-    return None
+    found = (_HOST.match(url.lower()) for url in named if isinstance(url, str))
+    return next((each[1] for each in found if each is not None), None)
 
 
 def _named(options: Mapping[str, object], model: str | None) -> str | None:

@@ -182,13 +182,21 @@ def test_nobodys_answer_is_a_no_after_a_day() -> None:
 @pytest.mark.requirement("permissions:lasting")
 def test_what_was_allowed_for_the_run_is_not_asked_again_by_its_next_attempt() -> None:
     life = Life.begin(RunSpec(task="x", retry_count=1)).start()
-    decided(life, asks(life, "c1"), "for this run")
+    decided(life, asks(life, "c1", call="Bash: rm -r build"), "for this run")
     life.exit(code=1).timer().grant().start()
-    asks(life, "c1")
+    asks(life, "c1", call="Bash: rm -r build")
     assert life.of(PermitAttempt)[-1] == PermitAttempt(2, "c1", allow=True, lasting=True)
     assert len(life.run.questions.requests) == 1
-    asks(life, "c2", what="rm -r /")
+    asks(life, "c2", what="rm -r /", call="Bash: rm -r /")
     assert len(life.run.questions.requests) == 2
+
+
+@pytest.mark.requirement("permissions:lasting")
+def test_a_call_that_reads_as_one_that_was_allowed_is_asked_where_it_may_be_another() -> None:
+    life = Life.begin().start()
+    decided(life, asks(life, "c1", what=""), "for this run")
+    asks(life, "c2", what="")
+    assert [each.call_id for each in life.run.pending_requests] == ["c2"]
 
 
 @pytest.mark.requirement("permissions:for-agent")

@@ -114,6 +114,10 @@ async def test_who_waits_behind_a_closed_gate_for_longer_than_it_may_starts_with
     assert [each.agent_id for each in world.runtime.launches] == ["limited", "other"]
     assert await world.folded(hurried.id) == hurried
     assert (await world.run(patient.id)).phase is Phase.QUEUED
+    # What is left of the three days is no more because somebody sets the clock back.
+    world.clock.set_wall(by_s=-2 * 24 * 3_600)
+    await world.clock.advance(300)
+    assert (await world.run(patient.id)).phase is Phase.QUEUED
 
 
 @pytest.mark.requirement("limits:next:gate", "limits:gate:probe-refused")

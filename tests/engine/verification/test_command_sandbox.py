@@ -106,6 +106,22 @@ def test_without_walls_the_verdict_says_so(
     assert check.evidence == f"exit 0, {said}\nout"
 
 
+@pytest.mark.requirement("contract:commands:sandboxed")
+def test_walls_that_failed_once_are_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bwrap"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(command_sandbox, "PROGRAM", str(program))
+    sandbox = CommandSandbox()
+    assert "unsandboxed" in str(run("true", tmp_path, sandbox).evidence)
+
+    program.write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift; exec "$@"\n')
+
+    assert run("true", tmp_path, sandbox).evidence == f"exit 0, {SANDBOXED}"
+
+
 @pytest.mark.requirement("contract:commands:gated")
 def test_a_command_of_nobody_trusted_is_not_run(tmp_path: Path) -> None:
     found = verify(Contract(commands=("touch ran",)), tmp_path, commands_allowed=False)

@@ -4,10 +4,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.engine.verification.checking import before, verify
 
 from subagents.domain.rules.path_patterns import pattern_of
+from subagents.domain.run.baseline import Baseline
 from subagents.domain.run.outcome import Check, Verdict
 from subagents.domain.run.spec import Artifact, Contract
 from subagents.engine.verification import verifier
@@ -98,6 +100,24 @@ def test_what_is_too_much_to_be_known_is_not_held_against_the_work(tmp_path: Pat
     contract = Contract(must_not_change=("*",))
     found = verify(contract, tmp_path, baseline=before(contract, tmp_path))
     assert found.verdict is Verdict.COULD_NOT_CHECK
+
+
+@pytest.mark.requirement("contract:patterns")
+def test_what_is_known_of_a_file_whose_name_is_no_utf_8_can_be_stored(tmp_path: Path) -> None:
+    odd = tmp_path / "caf\udce9.txt"
+    odd.write_text("x")
+    files = Artifact(path="*.txt", min_files=1, json=True)
+    contract = Contract(artifacts=(files,), must_not_change=("**",))
+    stored = msgspec.json.decode(msgspec.json.encode(before(contract, tmp_path)), type=Baseline)
+
+    same = verify(contract, tmp_path, baseline=stored)
+    odd.write_text("other, and no JSON")
+    other = verify(contract, tmp_path, baseline=stored)
+
+    assert [each.passed for each in same.checks] == [False, True]
+    assert "is not valid JSON" in str(other.checks[0].reason)
+    assert str(other.checks[1].reason).endswith(".txt modified")
+    assert msgspec.json.encode(other)
 
 
 @pytest.mark.requirement("contract:glob-count")

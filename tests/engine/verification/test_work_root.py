@@ -11,7 +11,7 @@ from tests.engine.verification.checking import before, check, failed, verify
 from subagents.domain.rules.path_patterns import pattern_of
 from subagents.domain.run.spec import Artifact, Contract
 from subagents.engine.verification.file_trees import matching_files
-from subagents.engine.verification.work_root import FileFault, WorkRoot, real_below
+from subagents.engine.verification.work_root import FileFault, WorkRoot, below, real
 
 SECRET = "hunter2hunter2"
 
@@ -155,11 +155,23 @@ def test_a_root_that_was_named_by_a_link_is_the_directory_it_led_to(
     place: Place, tmp_path: Path
 ) -> None:
     (tmp_path / "name").symlink_to("work")
-    root = WorkRoot(str(tmp_path / "name"), real_below(str(tmp_path / "name"), [str(tmp_path)]))
+    root = WorkRoot(str(tmp_path / "name"), real(str(tmp_path / "name")))
     assert text_of(root, "sub/a") == "fine"
     (tmp_path / "name").unlink()
     (tmp_path / "name").symlink_to("outside")
     assert text_of(root, "sub/a") == "fine"
+
+
+@pytest.mark.requirement("contract:agents-stay-inside")
+def test_a_root_whose_name_is_no_utf_8_is_the_one_that_is_stored(tmp_path: Path) -> None:
+    odd = tmp_path / "caf\udce9"
+    odd.mkdir()
+    (odd / "a").write_text("fine")
+    (odd / "link").symlink_to(odd / "a")
+    (tmp_path / "name").symlink_to(odd)
+    stored = real(str(tmp_path / "name")).encode().decode()
+
+    assert text_of(WorkRoot(str(tmp_path / "name"), stored), "link") == "fine"
 
 
 @pytest.mark.requirement("contract:agents-stay-inside", "contract:patterns")
@@ -192,18 +204,20 @@ def test_links_cost_a_bounded_number_of_steps(place: Place) -> None:
 
 
 @pytest.mark.requirement("contract:agents-stay-inside")
-def test_real_below_sees_through_links_and_names_that_only_begin_alike(tmp_path: Path) -> None:
+def test_what_is_below_is_seen_through_links_and_beside_names_that_begin_alike(
+    tmp_path: Path,
+) -> None:
     for name in ("a", "ab"):
         (tmp_path / name / "sub").mkdir(parents=True)
     (tmp_path / "a" / "out").symlink_to("../ab")
     root = [str(tmp_path / "a")]
-    assert real_below(str(tmp_path / "a"), root) == os.path.realpath(tmp_path / "a")
-    assert real_below(str(tmp_path / "a/sub"), root) == os.path.realpath(tmp_path / "a/sub")
-    assert real_below(str(tmp_path / "a/sub/../later"), root) is not None
+    assert below(str(tmp_path / "a"), root, real) == os.path.realpath(tmp_path / "a")
+    assert below(str(tmp_path / "a/sub"), root, real) == os.path.realpath(tmp_path / "a/sub")
+    assert below(str(tmp_path / "a/sub/../later"), root, real) is not None
     for outside in ("ab", "a/out", "a/out/sub", "a/../ab", "."):
-        assert real_below(str(tmp_path / outside), root) is None
-    assert real_below(str(tmp_path), ["/"]) is not None
-    assert real_below(str(tmp_path), []) is None
+        assert below(str(tmp_path / outside), root, real) is None
+    assert below(str(tmp_path), ["/"], real) is not None
+    assert below(str(tmp_path), [], real) is None
 
 
 @pytest.mark.requirement("verification:no-values")

@@ -190,6 +190,22 @@ def test_a_further_turn_counts_on_from_the_turns_before(told: float, cost: float
     assert totals[-1] == Usage(tokens_in=110, tokens_out=55, cost_usd=cost)
 
 
+@pytest.mark.requirement("acp:usage")
+@pytest.mark.parametrize(("used", "cost"), [(None, 0.25), (Usage(cost_usd=0.125), 0.375)])
+def test_what_a_resumed_session_had_cost_before_is_not_counted_again(
+    used: Usage | None, cost: float
+) -> None:
+    turn = AcpFold(opening(session_id="s-1", used=used))
+    able = {"loadSession": True}
+    turn.hear(answer("initialize", {"protocolVersion": 1, "agentCapabilities": able}))
+    for amount, then in ((0.5, answer("session", {})), (0.5, chunk("hi")), (0.75, chunk("."))):
+        turn.hear(update("usage_update", cost={"amount": amount, "currency": "USD"}))
+        turn.hear(then)
+
+    totals = [each.usage for each in turn.signals if isinstance(each, UsageSeen)]
+    assert totals == [Usage(cost_usd=cost)]
+
+
 @pytest.mark.requirement("acp:stream:anything")
 @given(
     st.binary(max_size=200), st.sampled_from(["initialize", "session", "prompt", "set:mode"]), JSON

@@ -125,6 +125,11 @@ def test_options_become_arguments_and_variables() -> None:
         "--add-dir=/x",
     } <= set(found.argv)
     assert found.env["CLAUDE_CONFIG_DIR"] == "/place/project/cfg"
+    # What it obeys there stays as it is, in a sandbox whose working directory it may write in.
+    assert DIALECT.places(options, {"HOME": "/me", **found.env}).guarded == ("/place/project/cfg/",)
+    unknown = replace(OPENING, options={"program": "~nobody-here/claude"})
+    with pytest.raises(UsageError, match="there is no program"):
+        DIALECT.invocation(unknown, directory="/attempt", path="/usr/bin")
     assert "DISABLE_AUTOUPDATER" not in found.env
     assert found.env["CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"] == "1"
     assert parse_options({"background": True}).background

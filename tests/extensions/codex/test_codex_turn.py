@@ -144,18 +144,27 @@ def test_tools_of_mcp_servers_are_approved_and_nothing_else_is() -> None:
 
 @pytest.mark.requirement("codex:approvals:asked")
 @pytest.mark.parametrize(
-    ("access", "is_asked"),
-    [(None, True), (AccessLevel.FULL, True), (AccessLevel.WRITE, False), (AccessLevel.READ, False)],
+    ("access", "deny", "is_asked"),
+    [
+        (None, (), True),
+        (AccessLevel.FULL, (), True),
+        (AccessLevel.FULL, ("WebFetch",), True),
+        (AccessLevel.FULL, ("Edit",), False),
+        (AccessLevel.WRITE, (), False),
+        (AccessLevel.READ, (), False),
+    ],
 )
 def test_what_lies_outside_its_sandbox_is_a_question_where_it_may_do_all(
-    access: AccessLevel | None, *, is_asked: bool
+    access: AccessLevel | None, deny: tuple[str, ...], *, is_asked: bool
 ) -> None:
     level = None if access is None else Access(level=access, kept_by=Keeper.PROGRAM)
-    given = an_opening(options={"ask": True}, access=level)
+    given = an_opening(options={"ask": True}, access=level, tools_deny=deny)
     known = thread_params(given, parse_options(given.options), UserConfig())
     assert (known["approvalPolicy"] == "on-request") is is_asked
     if is_asked:
         assert known["sandbox"] == "workspace-write"
+    if deny == ("Edit",):
+        assert known["sandbox"] == "read-only"
     state = replace(CODEX.begin(given).state, thread_id="t", turn_id="u")
     line = asking("item/commandExecution/requestApproval", command="rm -r build", cwd="/w")
     step = CODEX.read_line(state, line, now_ms=None)
@@ -169,6 +178,28 @@ def test_what_lies_outside_its_sandbox_is_a_question_where_it_may_do_all(
     answers = CODEX.permissions(step.state)[asked.call_id]
     words = [json.loads(each)["result"]["decision"] for each in (*structs.astuple(answers),)]
     assert words == ["accept", "acceptForSession", "decline"]
+
+
+@pytest.mark.requirement("codex:approvals:asked")
+def test_a_question_about_a_patch_names_what_it_changes() -> None:
+    state = replace(CODEX.begin(an_opening(options={"ask": True})).state, thread_id="t")
+    moved = {"path": "/etc/b", "kind": {"type": "update", "move_path": "/etc/c"}}
+    changes = [{"path": "/etc/a", "kind": {"type": "add"}}, moved]
+    item = {"type": "fileChange", "id": "i1", "changes": changes}
+    begun = json.dumps({"method": "item/started", "params": {"threadId": "t", "item": item}})
+    state = CODEX.read_line(state, begun.encode(), now_ms=None).state
+    wanted = ("apply_patch", "add /etc/a, update /etc/b → /etc/c")
+
+    method = "item/fileChange/requestApproval"
+    found = [
+        CODEX.read_line(state, asking(method, itemId=name, reason="why"), now_ms=None).signals[0]
+        for name in ("i1", "i2")
+    ]
+
+    assert [(each.tool, each.what, each.call) for each in found] == [  # type: ignore[union-attr]
+        (*wanted, ": ".join(wanted)),
+        ("apply_patch", "why", None),
+    ]
 
 
 @pytest.mark.requirement("codex:start")

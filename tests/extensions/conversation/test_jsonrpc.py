@@ -31,6 +31,11 @@ from subagents.extensions.conversation.jsonrpc import (
             Response(id=3, failure=Failure(code=-32600, message="no", data={"a": 1})),
         ),
         (
+            b'{"id":"p","error":{"code":"ENOENT","message":"no git"}}',
+            Response(id="p", failure=Failure(code=0, message="no git")),
+        ),
+        (b'{"id":3,"error":"no"}', Response(id=3, failure=Failure(code=0, message="no"))),
+        (
             b'{"id":null,"error":{"code":1}}',
             Response(id=None, failure=Failure(code=1, message="error 1")),
         ),

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from subagents.errors import UsageError
+from subagents.extensions.conversation import program_version
 from subagents.extensions.conversation.program_version import check_version, has_option
 from subagents.extensions.conversation.versions_seen import versions_seen
 
@@ -52,6 +53,17 @@ def test_an_option_is_there_where_the_help_names_it(
     tmp_path: Path, help_text: str, *, is_there: bool
 ) -> None:
     assert has_option(says(tmp_path, help_text), "--keep") == is_there
+
+
+@pytest.mark.requirement("versions:by-feature")
+def test_a_program_that_could_not_be_asked_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = says(tmp_path, "--keep")
+    with monkeypatch.context() as busy:
+        busy.setattr(program_version, "VERSION_S", -1.0)
+        assert not has_option(program, "--keep")
+    assert has_option(program, "--keep")
 
 
 @pytest.mark.requirement("versions:by-feature")

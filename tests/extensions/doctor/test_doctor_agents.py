@@ -327,6 +327,7 @@ def test_a_version_that_cannot_work_gets_no_tick_and_the_command_that_updates_it
             "ended (exit status 3) and owed the answer to `initialize`",
         ),
         ("exec tail -f /dev/null", "owed the answer to `initialize` for 0.5 s"),
+        ("exec sleep 600 >&- 2>&-", "owed the answer to `initialize` for 0.5 s"),
     ],
 )
 def test_a_program_that_speaks_no_protocol_is_no_agent(

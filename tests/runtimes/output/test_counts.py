@@ -17,6 +17,8 @@ from subagents.runtimes.output.counts import COUNT_MAX, as_count
         (-1, None),
         (math.nan, None),
         (COUNT_MAX + 2, None),
+        (10**400, None),
+        (math.inf, None),
         ("3", None),
     ],
 )

@@ -332,6 +332,35 @@ def test_a_flood_of_progress_and_usage_yields_only_the_newest_of_a_turn(tmp_path
     assert newest.tokens_in == 9_999
 
 
+@pytest.mark.requirement("results:whole")
+def test_a_line_that_is_longer_than_a_block_keeps_its_characters(tmp_path: Path) -> None:
+    text = "\N{SNOWMAN}" * (LINE_BYTES_MAX // 2)
+    path = tmp_path / "out"
+    path.write_text(text)
+
+    assert "".join(whole_text(str(path), 10**9, end=path.stat().st_size)) == text
+
+
+@pytest.mark.requirement("runtimes:events-survive-restart")
+def test_what_follows_when_a_worker_empties_its_output_is_heard(tmp_path: Path) -> None:
+    place = _written(tmp_path, b"a long line that was read\n", b"another one\n")
+    output = _output(place)
+    output.read()
+    written = b'{"subagents":"result","text":"42"}\nlast\n'
+    _written(tmp_path, written, b"oops\n")
+
+    seen = _read(output)
+
+    assert [text for _, text in _texts(seen)] == ["42", "last", "oops"]
+    (result,) = (signal for signal, _ in _signals(seen))
+    assert isinstance(result, ResultSeen)
+    assert output.fed == Sizes(out=len(written), err=5)
+    known = [batch.positions for batch, _ in seen if isinstance(batch, OutputBatch)][-1]
+    _written(tmp_path, written + b"more\n", b"oops\n")
+    again = _output(place, cursor=output.position, positions=known)
+    assert [text for _, text in _texts(again.read()[0])] == ["more"]
+
+
 @pytest.mark.requirement("runtimes:output-is-bounded-at-exit")
 def test_nothing_is_read_past_the_sizes_at_the_end(tmp_path: Path) -> None:
     place = _written(tmp_path, b"mine\ntheirs\n", b"mine too\ntheirs too\n")

@@ -6,14 +6,16 @@ import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from signal import SIGCONT
 
 import pytest
 from tests.runtimes.attempt_harness import off_loop, until_async
 
 from subagents.domain.run.values import AttemptId, RunId
 from subagents.engine.kernel.system_clock import SystemClock
+from subagents.runtimes.process import backpressure, shim
 from subagents.runtimes.process.backpressure import (
-    RECORD,
+    HELD,
     UNREAD_BYTES_MAX,
     UNREAD_BYTES_MIN,
     Backpressure,
@@ -25,13 +27,10 @@ from subagents.runtimes.process.shim import AttemptDirectory, ProcessAttempts
 class Noisy:
     """A worker with a child, and how much of what it wrote is unread."""
 
-    def __init__(self, root: Path) -> None:
-        self.attempts = ProcessAttempts(root, SystemClock(), off_loop)
-        self.attempt = AttemptDirectory(root, RunId("r-noisy"), 1)
-        self.directory = self.attempt.path
-        self.directory.mkdir(parents=True)
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
         self.unread = 0
-        self.marker = Marker(AttemptId("r-noisy#1"), str(root))
+        self.marker = Marker(AttemptId("r-noisy#1"), str(directory))
         env = {**os.environ, **self.marker.variables()}
         command = ["sh", "-c", "cat /dev/zero > /dev/null & echo; wait"]
         self.worker = subprocess.Popen(command, env=env, stdout=subprocess.PIPE)
@@ -93,7 +92,7 @@ def test_all_processes_of_a_worker_that_is_far_ahead_are_stopped_until_it_was_re
                 return "T" not in noisy.states()
 
             await seen(goes_on)
-        assert not (noisy.directory / RECORD).exists()
+        assert not (noisy.directory / HELD).exists()
 
     asyncio.run(scenario())
 
@@ -128,30 +127,33 @@ async def test_whoever_adopts_a_worker_that_was_held_lets_it_go_on(noisy: Noisy)
         pass  # and its daemon is killed
     await noisy.watcher().take_over()
     await seen(lambda: "T" not in noisy.states())
-    assert not (noisy.directory / RECORD).exists()
+    assert not (noisy.directory / HELD).exists()
 
 
 @pytest.mark.requirement("runtimes:backpressure", "pause:freezes")
-async def test_a_paused_worker_goes_on_when_it_was_read_and_its_pause_is_over(noisy: Noisy) -> None:
-    attempts, of_it = noisy.attempts, (noisy.marker.attempt_id, noisy.attempt)
+async def test_a_held_worker_that_is_paused_goes_on_when_neither_keeps_it(
+    noisy: Noisy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = ProcessAttempts(noisy.directory, SystemClock(), off_loop)
+    directory = AttemptDirectory(noisy.directory, RunId("r-noisy"), 1)
+    directory.path.mkdir(parents=True)
+    noisy.directory = directory.path
+    sent = list[int]()
 
-    async def read(pressure: Backpressure) -> None:
-        def is_let_go() -> bool:
-            pressure.look()
-            return not (noisy.directory / RECORD).exists()
+    async def signalled(_marker: Marker, number: int, **_: object) -> None:
+        sent.append(number)
 
-        noisy.unread = 0
-        await seen(is_let_go)
-
-    async with held(noisy) as pressure:
-        await attempts.freeze(*of_it)
-        await read(pressure)
-        assert noisy.is_held()
-        await attempts.thaw(*of_it)
-        await seen(lambda: "T" not in noisy.states())
-    async with held(noisy) as pressure:
-        await attempts.freeze(*of_it)
-        await attempts.thaw(*of_it)
-        assert noisy.is_held()
-        await read(pressure)
-        await seen(lambda: "T" not in noisy.states())
+    monkeypatch.setattr(shim, "signal_tree", signalled)
+    monkeypatch.setattr(backpressure, "send", lambda _, number: sent.append(number))
+    pressure = noisy.watcher()
+    noisy.unread = UNREAD_BYTES_MAX + 1
+    pressure.look()
+    await seen(lambda: len(sent) == 2)  # it and its child
+    await attempts.freeze(noisy.marker.attempt_id, directory)
+    pressure.let_go()
+    assert SIGCONT not in sent
+    (directory.path / HELD).touch()
+    await attempts.thaw(noisy.marker.attempt_id, directory)
+    assert SIGCONT not in sent
+    await noisy.watcher().take_over()
+    assert SIGCONT in sent

@@ -180,6 +180,15 @@ def test_a_reader_whose_place_was_lost_begins_behind_what_is_gone(harness: Harne
     assert not any("\ufffd" in output.text for output in again.output)
 
 
+@pytest.mark.requirement("output:gone-bytes-are-no-output")
+def test_nothing_is_punched_out_of_a_file_that_its_worker_emptied(harness: Harness) -> None:
+    harness.ended("seq", "200000")
+    size = harness.directory().sizes().out
+    known = {"out": size, "out.emptied": size // 2}
+    asyncio.run(harness.runtime().discard(harness.ref(), cursor=size, positions=known))
+    assert discarded(harness.directory().path) == Discarded()
+
+
 @pytest.mark.requirement("output:disk-is-bounded")
 def test_an_unreadable_record_counts_as_nothing_given_up(tmp_path: Path) -> None:
     (tmp_path / "discarded").write_text("12 x")

@@ -342,12 +342,33 @@ def test_what_nobody_with_our_rights_can_make_needs_no_holding(
     box = Box(tmp_path)
     nothing(box)
 
-    def refused(_place: str, _text: str | None) -> None:
-        raise OSError(number, os.strerror(number))
+    make = os.mkdir
 
-    monkeypatch.setattr("subagents.runtimes.process.git_places._made", refused)
+    def refused(place: str | Path, *mode: int) -> None:
+        if Path(place).parent == box.work:
+            raise OSError(number, os.strerror(number))
+        make(place, *mode)
+
+    monkeypatch.setattr(os, "mkdir", refused)
     if number == errno.ENOSPC:
         with pytest.raises(OSError, match=os.strerror(number)):
             box.holders.hold(str(box.work), "r-a.1")
     else:
         assert box.holders.hold(str(box.work), "r-a.1") == {}
+
+
+@pytest.mark.requirement("access:sandbox:git-left")
+def test_a_record_that_a_power_cut_left_empty_holds_nobody_up(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    nothing(box)
+    box.holders.hold(str(box.work), "r-a.1")
+    (record,) = (tmp_path / "state" / "held").glob("*/places.json")
+    record.write_bytes(b"")
+
+    assert set(box.holders.hold(str(box.work), "r-b.1")) == {
+        f"{box.work}/.git",
+        f"{box.work}/HEAD",
+    }
+    for attempt in ("r-a.1", "r-b.1"):
+        box.holders.release(attempt)
+    assert not record.exists()

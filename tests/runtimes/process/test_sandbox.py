@@ -122,14 +122,16 @@ def test_without_bubblewrap_the_way_out_is_named(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(work))
-    sandbox.problem.cache_clear()
-    try:
-        assert sandbox.problem() == "bubblewrap is not installed"
-        with pytest.raises(UsageError, match="apt install bubblewrap"):
-            sh("true", work, READ)
-    finally:
-        monkeypatch.undo()
-        sandbox.problem.cache_clear()
+    assert sandbox.problem() == "bubblewrap is not installed"
+    with pytest.raises(UsageError, match="apt install bubblewrap"):
+        sh("true", work, READ)
+    program = work / "bwrap"
+    program.write_text("#!/bin/sh\necho no >&2; exit 1\n")
+    program.chmod(0o755)
+    assert sandbox.problem() == f"{program} cannot make a sandbox here: no"
+    # Whatever was in its way is gone.
+    program.write_text("#!/bin/sh\n")
+    assert sandbox.problem() is None
     refusal = sandbox.unkept(READ, "bubblewrap is not installed")
     assert 'access = "full"' in (refusal.hint or "")
 

@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.runtimes.attempt_harness import Ended, Harness, until, until_async
+from tests.runtimes.attempt_harness import Ended, Harness, off_loop, until, until_async
 
 import subagents
 from subagents.domain.run.run import Exit
 from subagents.domain.run.signals import ProgressSeen
 from subagents.domain.run.values import RunId
+from subagents.engine.kernel.system_clock import SystemClock
 from subagents.errors import RuntimeUnavailable, UsageError
 from subagents.runtimes.output.output_reader import Sizes
 from subagents.runtimes.process import shim
@@ -57,6 +58,18 @@ async def test_starting_twice_gives_one_worker_and_the_second_start_adopts_it(
     assert first.pid == second.pid
     assert len(harness.carriers()) == 2  # the worker and its shim
     await runtime.stop(harness.ref(), grace_s=5)
+
+
+@pytest.mark.requirement("start:failure-is-told")
+async def test_a_start_for_which_something_cannot_be_made_is_refused_by_its_name(
+    harness: Harness,
+) -> None:
+    def command() -> shim.ShimCommand:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/home/me/.claude/projects")
+
+    attempts = shim.ProcessAttempts(harness.root, SystemClock(), off_loop)
+    with pytest.raises(RuntimeUnavailable, match=r"cannot start a worker: .*\.claude/projects"):
+        await attempts.start(harness.directory(), command)
 
 
 @pytest.mark.requirement("runtimes:one-worker")

@@ -71,7 +71,8 @@ def permission_asked(run: Run, seen: PermissionAsked, at_ms: int) -> Transition:
     before = [each for each in run.questions.requests if each.permits]
     if any(each.call_id == seen.call_id and each.attempt == len(run.attempts) for each in before):
         return Transition(run)
-    same = [each for each in before if (each.question, each.context) == (question, seen.what)]
+    # Where other calls read the same, only the program knows what is meant by the answer.
+    same = [each for each in before if each.call == seen.call] if seen.call else ()
     is_lasting = any(each.answer and each.answer.text == LASTING for each in same)
     allow = is_lasting or seen.is_allowed
     if allow or sum(each.answer is None for each in before) >= PERMISSIONS_MAX:

@@ -152,7 +152,7 @@ def _check_view(ceiling: Ceiling, cwd: str) -> None:
     Raises:
         Forbidden: Guardrail ``access``.
     """
-    if ceiling.sees is not None and not _is_within(cwd, ceiling.sees):
+    if ceiling.sees is not None and not is_within(cwd, ceiling.sees):
         raise Forbidden(
             f"cwd {cwd} is not seen by its requester: {ceiling.source} sees only what is below "
             f"{ceiling.sees}",
@@ -211,7 +211,7 @@ def check_message(access: Access | None, ceiling: Ceiling | None, *, run_id: str
     may = Access(level=AccessLevel.FULL) if access is None else access
     reaches_out = may.network and not ceiling.network
     sees_more = ceiling.sees is not None and (
-        may.sees is None or not _is_within(may.sees, ceiling.sees)
+        may.sees is None or not is_within(may.sees, ceiling.sees)
     )
     if not reaches_out and not sees_more and not is_over(may.level, ceiling, cwd=cwd):
         return
@@ -231,7 +231,7 @@ def network_deny(access: Access) -> tuple[str, ...]:
 
 def _most(wanted: AccessLevel, ceiling: Ceiling, *, cwd: str) -> AccessLevel:
     level = min(wanted, ceiling.level, key=_rank)
-    is_away = ceiling.below is not None and not _is_within(cwd, ceiling.below)
+    is_away = ceiling.below is not None and not is_within(cwd, ceiling.below)
     # Whoever may write in one place only has read elsewhere.
     return AccessLevel.READ if level is AccessLevel.WRITE and is_away else level
 
@@ -240,8 +240,9 @@ def _rank(level: AccessLevel) -> int:
     return level.rank
 
 
-def _is_within(place: str, root: str) -> bool:
-    # By the words of the path, since nothing is opened here: a ".." could lead anywhere.
+def is_within(place: str, root: str) -> bool:
+    """Whether an absolute path is that directory or below it, by its words alone."""
+    # Nothing is opened here: a ".." could lead anywhere.
     path = PurePosixPath(place)
     return ".." not in path.parts and path.is_relative_to(root)
 

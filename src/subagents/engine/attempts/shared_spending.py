@@ -133,8 +133,7 @@ class SharedSpending:
     async def load(self) -> None:
         """Make the sums again, from the stored runs."""
         seen = None if self._tell is None or self._before is None else self._used
-        self._used, self._plans = {}, {}
-        self._spent, self._to_stop = {}, {}
+        self._used, self._plans, self._spent, self._to_stop = {}, {}, {}, {}
         if seen is None:
             now = self._clock.now_ms()
             self._day = day = self._day_of(now)
@@ -262,9 +261,7 @@ class SharedSpending:
 
     def _turn_day(self, at_ms: int) -> None:
         """At midnight what was used of daily caps is nothing again; what is held stays held."""
-        begin_ms, end_ms = self._day
-        # Set back for longer, the clock was wrong before: that day may be years away.
-        if begin_ms - (end_ms - begin_ms) <= at_ms < end_ms:
+        if at_ms < self._day.end_ms:
             return
         self._day = self._day_of(at_ms)
         for cap in self._configured:
@@ -293,9 +290,7 @@ class SharedSpending:
         self._turn_day(self._clock.now_ms())
         caps = self._caps_of(run.spec, run.resolved)
         own = shared_caps.caps_for(run, caps, self._used, counted)
-        if self._tell is None:
-            return own
-        return [self._within_share(cap) for cap in own]
+        return own if self._tell is None else [self._within_share(cap) for cap in own]
 
     def _within_share(self, cap: Cap) -> Cap:
         """The same cap, of which nothing is left but what is kept for this node."""
@@ -340,9 +335,8 @@ class SharedSpending:
             if cap.is_daily:
                 hint = f"spawn it again after {self._day.end_text}, or {hint}"
             error = Forbidden(f"{cap.name} is used up: {used}", guardrail="budget", hint=hint)
-            error.details = {**error.details, "key": cap.key}
-            if cap.is_daily:
-                error.details = {**error.details, "until": self._day.end_text}
+            until = {"until": self._day.end_text} if cap.is_daily else {}
+            error.details = {**error.details, "key": cap.key, **until}
             raise error
 
     # -- what the nodes of a cluster keep of it ------------------------------------------------
@@ -380,9 +374,8 @@ class SharedSpending:
         self.has_news = False
         found = {}
         for cap in self._configured:
-            own, before = self._used.get(cap.key, NOTHING), NOTHING
-            if self._before is not None:
-                before = self._before.get(cap.key, NOTHING)
+            own = self._used.get(cap.key, NOTHING)
+            before = (self._before or {}).get(cap.key, NOTHING)
             needs = [each.get(cap.key, Amount()) for each in self._needs.values()]
             used, held = Amount(own.tokens, own.cost_usd), Amount(own.held_tokens, own.held_usd)
             known = self._kept.get(cap.key, Amount())
@@ -420,7 +413,11 @@ class SharedSpending:
         """Stop runs as caps are spent, and let queued ones start when the day is over."""
         while True:
             if self._ledger.failure is None:
-                self._turn_day(self._clock.now_ms())
+                now = self._clock.now_ms()
+                if now < self._day.begin_ms:
+                    # The clock was ahead: what was used counts, but not until the day it showed.
+                    self._day = self._day_of(now)
+                self._turn_day(now)
                 self._stop_under_spent()
                 if self._ledger.lanes.unpark():
                     self._ledger.fill_lanes()

@@ -1,7 +1,6 @@
 """Where a run's files are: here, or on the node at which its newest attempt has its place."""
 
 import asyncio
-import os
 from collections.abc import Mapping, Sequence
 from weakref import WeakValueDictionary
 
@@ -11,7 +10,7 @@ from subagents.domain.run.values import RunId, replace
 from subagents.domain.run.workspace import Changes, Worktree
 from subagents.engine.records.artifact_files import ArtifactFiles
 from subagents.engine.verification.verifier import Verifier
-from subagents.engine.verification.work_root import root_of
+from subagents.engine.verification.work_root import real, root_of
 from subagents.errors import NotFound, UsageError
 from subagents.ports import Before, Diff, OffLoop, Planned, Worktrees
 
@@ -44,7 +43,7 @@ class LocalWorkplace:
         wanted = run.resolved
         planned = await self._trees.plan(wanted.project, run_id=run.id, label=wanted.label)
         # Without links: an agent's contract is kept to it.
-        return replace(planned, cwd=await self._off_loop(lambda: os.path.realpath(planned.cwd)))
+        return replace(planned, cwd=await self._off_loop(lambda: real(planned.cwd)))
 
     async def prepare(self, run: Run, *, attempt: int, afresh: bool) -> None:
         """See ``ports.Workplace.prepare``."""

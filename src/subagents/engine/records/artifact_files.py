@@ -17,7 +17,7 @@ from subagents.domain.run.run import Run
 from subagents.domain.run.spec import Contract
 from subagents.domain.run.values import RunId
 from subagents.engine.verification.file_trees import TooManyFiles, matching_files
-from subagents.engine.verification.work_root import FileFault, WorkRoot
+from subagents.engine.verification.work_root import FileFault, WorkRoot, real
 from subagents.errors import Forbidden, NotFound, StoreUnavailable
 from subagents.ports import ArtifactLog, OffLoop
 
@@ -172,7 +172,7 @@ def _keep_all(copies: ArtifactLog, run: Run, contract: Contract) -> None:
 
 def _root_of(run: Run) -> WorkRoot:
     cwd = run.resolved.cwd
-    return WorkRoot(cwd, run.resolved.contract_root or os.path.realpath(cwd))
+    return WorkRoot(cwd, run.resolved.contract_root or real(cwd))
 
 
 def _paths(run: Run) -> list[str]:

@@ -4,7 +4,6 @@ Asked at the spawn, for the run and for the judge of its contract; the answers a
 run, so that later edits of the configuration change nothing.
 """
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -33,6 +32,7 @@ from subagents.domain.run.spec import (
 from subagents.domain.run.values import SessionKey, agent_of, replace
 from subagents.domain.text import judge_task
 from subagents.engine.runs.spawn_call import SpawnCall
+from subagents.engine.verification.work_root import real
 from subagents.errors import Forbidden, SubagentsError, UsageError
 from subagents.ports import (
     Bound,
@@ -456,11 +456,8 @@ def without_links(
     found: Sequence[Ceiling], cwd: str, project: str
 ) -> tuple[list[Ceiling], str, str]:
     """The same ceilings and directories as real paths. Blocking."""
-    real = [
-        each if each.below is None else replace(each, below=os.path.realpath(each.below))
-        for each in found
-    ]
-    return real, os.path.realpath(cwd), os.path.realpath(project)
+    kept = [each if each.below is None else replace(each, below=real(each.below)) for each in found]
+    return kept, real(cwd), real(project)
 
 
 def _more_or_less(judge: Judge, hint: str | None) -> str:

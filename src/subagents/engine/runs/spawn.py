@@ -59,7 +59,7 @@ from subagents.engine.runs.spawn_call import (
     Trial,
 )
 from subagents.engine.verification.verifier import Verifier, check_schemas
-from subagents.engine.verification.work_root import below, real_below, root_of
+from subagents.engine.verification.work_root import below, real, root_of
 from subagents.errors import (
     Conflict,
     ContractError,
@@ -389,8 +389,8 @@ class Spawner:
         project = cwd if previous is None else previous.resolved.project
         if cwd and (is_apart or ceilings.is_kept_near(found)):
             # A link could lead out of what is seen or written, later or by another worker's hand.
-            real = partial(grants.without_links, found, cwd, project)
-            found, cwd, project = await self._off_loop(real)
+            look = partial(grants.without_links, found, cwd, project)
+            found, cwd, project = await self._off_loop(look)
         above = [run for run in (parent, previous) if run is not None]
         inherited = grants.inherited_tools(None if parent is None else parent.resolved, agent_id)
         if previous is not None:
@@ -569,7 +569,7 @@ class Spawner:
         own = settings.agent(resolved.agent_id).cwd
         roots = [each for each in (*caller_roots, own) if each]
         if resolved.place is None:
-            root = await self._off_loop(lambda: real_below(resolved.project, roots))
+            root = await self._off_loop(lambda: below(resolved.project, roots, real))
         else:
             root = below(resolved.project, roots)  # its links are seen where it is, and refused
         if root is None:
@@ -582,7 +582,7 @@ class Spawner:
             )
         if resolved.cwd == resolved.project:
             return root
-        return await self._off_loop(lambda: os.path.realpath(resolved.cwd))
+        return await self._off_loop(lambda: real(resolved.cwd))
 
     # -- storing ---------------------------------------------------------------------------
 

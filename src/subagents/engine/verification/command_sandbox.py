@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from subagents.domain.rules.ceilings import is_within
+from subagents.process_group import run
 from subagents.text import one_line
 
 PROGRAM: Final = "bwrap"
@@ -46,11 +48,10 @@ class CommandSandbox:
         self._hidden = hidden
         self._is_on = is_on
         self._lock = threading.Lock()
-        self._missing: str | None = None
-        self._is_probed = False
+        self._stands = False
 
     def around(self, workspace: Path) -> Walls:
-        """The walls for commands in this directory; blocking at the first call.
+        """The walls for commands in this directory; blocking until they stood once.
 
         Args:
             workspace: Absolute; what may be written.
@@ -66,7 +67,7 @@ class CommandSandbox:
         hidden = [os.path.realpath(each) for each in (*open_to_all, *ours)]
         argv = [PROGRAM, *_BASE]
         for each in hidden:
-            if not _is_below(each, root):
+            if not is_within(each, root):
                 argv += ["--tmpfs", each]
         # After the directories that hide them: bubblewrap takes its arguments in order.
         for each in _programs(hidden[: len(open_to_all)]):
@@ -74,16 +75,16 @@ class CommandSandbox:
         argv += ["--bind", root, root]
         # A workspace around a hidden directory would uncover it again.
         for each in hidden:
-            if _is_below(each, root) and each != root:
+            if is_within(each, root) and each != root:
                 argv += ["--tmpfs", each]
         return Walls((*argv, "--chdir", root, "--"), SANDBOXED)
 
     def _why_not(self) -> str | None:
         with self._lock:  # checks run on several threads, and a probe starts a program
-            if not self._is_probed:
-                self._missing = _probe()
-                self._is_probed = True
-        return self._missing
+            # A failure may be of the moment: later commands must not be without walls for it.
+            missing = None if self._stands else _probe()
+            self._stands = missing is None
+        return missing
 
 
 def _probe() -> str | None:
@@ -91,13 +92,7 @@ def _probe() -> str | None:
     if shutil.which(PROGRAM) is None:
         return "bubblewrap is not installed"
     try:
-        tried = subprocess.run(
-            [PROGRAM, *_BASE, "--", "/bin/sh", "-c", ":"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=PROBE_S,
-            check=False,
-        )
+        tried = run([PROGRAM, *_BASE, "--", "/bin/sh", "-c", ":"], timeout_s=PROBE_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"bubblewrap cannot be started: {one_line(str(error), 200)}"
     if tried.returncode == 0:
@@ -109,12 +104,7 @@ def _programs(hidden: Sequence[str]) -> list[str]:
     """Where programs of the search path lie in a hidden place: a virtual environment in /tmp."""
     found = []
     for entry in os.environ.get("PATH", "").split(os.pathsep):
-        if any(_is_below(os.path.realpath(entry), each) for each in hidden):
+        if any(is_within(os.path.realpath(entry), each) for each in hidden):
             place = Path(entry)
             found.append(str(place.parent if place.name == "bin" else place))
     return list(dict.fromkeys(found))
-
-
-def _is_below(path: str, root: str) -> bool:
-    """Also when it is that directory itself."""
-    return path == root or path.startswith(f"{root.rstrip('/')}/")

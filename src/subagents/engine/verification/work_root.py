@@ -9,7 +9,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -21,6 +21,10 @@ LINKS_MAX: Final = 40
 STEPS_MAX: Final = 10_000
 """Directories opened for one path: links full of ``..`` could ask for millions."""
 
+_STORED: Final[Mapping[int, int]] = {0xDC00 + byte: 0x10FE00 + byte for byte in range(128, 256)}
+"""Bytes in a name that are no UTF-8, which nothing stored or sent can hold, as private characters;
+a name comes back from them."""
+_ON_DISK: Final[Mapping[int, int]] = {stored: byte for byte, stored in _STORED.items()}
 _DIRECTORY: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 _KINDS: Final[Sequence[tuple[Callable[[int], bool], str]]] = (
     (stat.S_ISDIR, "a directory"),
@@ -88,7 +92,10 @@ class WorkRoot(msgspec.Struct, frozen=True):
             found = os.open(name, flags, dir_fd=parent)
         try:
             with os.scandir(found) as entries:
-                return [Entry(each.name, each.is_dir(follow_symlinks=False)) for each in entries]
+                return [
+                    Entry(each.name.translate(_STORED), each.is_dir(follow_symlinks=False))
+                    for each in entries
+                ]
         finally:
             os.close(found)
 
@@ -204,10 +211,10 @@ class _Walk:
         self._links += 1
         if self._links > LINKS_MAX:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        target = os.readlink(name, dir_fd=self._at)
+        target = os.readlink(name, dir_fd=self._at).translate(_STORED)
         if not target.startswith("/"):
             return _names(target)
-        for root in (self._where.path, self._where.pinned or os.path.realpath(self._where.path)):
+        for root in (self._where.path, self._where.pinned or real(self._where.path)):
             below = _below(target, root)
             if below is not None:
                 self._begin_again()
@@ -225,23 +232,24 @@ def root_of(resolved: Resolved) -> WorkRoot:
     return WorkRoot(resolved.cwd, resolved.contract_root)
 
 
-def real_below(path: str, roots: Sequence[str]) -> str | None:
-    """The directory without links, when it is one of these or below one; blocking.
+def real(path: str) -> str:
+    """The absolute path without links, as text that can be stored; blocking."""
+    return os.path.realpath(path).translate(_STORED)
+
+
+def below(
+    path: str, roots: Sequence[str], plain: Callable[[str], str] = os.path.normpath
+) -> str | None:
+    """The directory, when it is one of these or below one.
 
     Args:
         path: Absolute; it need not be there yet.
         roots: Absolute.
+        plain: Makes one name of all for one place: ``real``, or by the names alone of a directory
+            on another machine.
     """
-    real = os.path.realpath(path)
-    is_inside = any(_below(real, os.path.realpath(each)) is not None for each in roots)
-    return real if is_inside else None
-
-
-def below(path: str, roots: Sequence[str]) -> str | None:
-    """The same of a directory on another machine: by its name alone."""
-    plain = os.path.normpath(path)
-    is_inside = any(_below(plain, os.path.normpath(each)) is not None for each in roots)
-    return plain if is_inside else None
+    found = plain(path)
+    return found if any(_below(found, plain(each)) is not None for each in roots) else None
 
 
 def _below(path: str, root: str) -> str | None:
@@ -251,7 +259,8 @@ def _below(path: str, root: str) -> str | None:
 
 
 def _names(path: str) -> list[str]:
-    return [name for name in path.split("/") if name not in {"", os.curdir}]
+    names = path.translate(_ON_DISK).split("/")
+    return [name for name in names if name not in {"", os.curdir}]
 
 
 def _step(directory: int, name: str) -> int:

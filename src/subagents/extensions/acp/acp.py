@@ -270,7 +270,8 @@ def _counted_on(state: AcpState, signal: Signal) -> Signal:
         return signal
     both = added(before, signal.usage) or signal.usage
     cost = signal.usage.cost_usd
-    if cost is None or (before.cost_usd is not None and cost >= before.cost_usd):
+    whole = None if state.stream.cost_before else before.cost_usd
+    if cost is None or (whole is not None and cost >= whole):
         both = replace(both, cost_usd=cost if cost is not None else before.cost_usd)
     return replace(signal, usage=both)
 

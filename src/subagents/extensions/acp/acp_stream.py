@@ -95,6 +95,8 @@ class AcpStream(Value, frozen=True):
     """The newest message before it that was not empty."""
     calls: dict[str, AcpCall] = {}
     usage: Usage = Usage()
+    cost_before: float = 0
+    """What the session had cost before the turn: some agents report that of the whole session."""
     is_broken: bool = False
     """The agent reported that its turn failed; Codex ends it as if it were well."""
     status: int | None = None
@@ -366,20 +368,25 @@ def _plan(update: Mapping[str, object]) -> tuple[OutputItem, ...]:
 
 def _usage(stream: AcpStream, update: Mapping[str, object]) -> StreamStep:
     used, size = count_at(update, "used"), count_at(update, "size")
-    output: tuple[OutputItem, ...] = ()
-    if used:
-        output = (
-            OutputItem(type=LineType.SYSTEM, context=ContextUse(tokens=used, window=size or None)),
-        )
+    context = ContextUse(tokens=used or 0, window=size or None)
+    output = (OutputItem(type=LineType.SYSTEM, context=context),) if used else ()
+    cost = cost_of(update)
+    if cost in {0, stream.cost_before}:
+        return StreamStep(stream=stream, output=output)
+    # One that is less than what was known before can only have begun again.
+    known = stream.cost_before if cost > stream.cost_before else 0
+    usage = replace(stream.usage, cost_usd=cost - known)
+    signals = (UsageSeen(key="", usage=usage),)
+    return StreamStep(stream=replace(stream, usage=usage), output=output, signals=signals)
+
+
+def cost_of(update: Mapping[str, object]) -> float:
+    """Dollars; 0 = unknown, as agents report of models without a price."""
     cost = value_at(value_at(update, "cost"), "amount")
     is_dollars = value_at(value_at(update, "cost"), "currency") in (None, "USD")
     if not isinstance(cost, (int, float)) or isinstance(cost, bool) or not is_dollars:
-        return StreamStep(stream=stream, output=output)
-    if not 0 < cost < 1e12:  # 0 is what agents report of models without a price
-        return StreamStep(stream=stream, output=output)
-    usage = replace(stream.usage, cost_usd=float(cost))
-    signals = (UsageSeen(key="", usage=usage),)
-    return StreamStep(stream=replace(stream, usage=usage), output=output, signals=signals)
+        return 0
+    return float(cost) if 0 < cost < 1e12 else 0
 
 
 # -- tool calls -----------------------------------------------------------------------------------

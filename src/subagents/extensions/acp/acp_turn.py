@@ -203,7 +203,8 @@ def _begin_turn(state: AcpState, signals: tuple[Signal, ...]) -> AcpStep:
     text = acp_session.first_prompt(state.opening, state.facts)
     line = acp_session.prompt(_PROMPT, state.session_id, text)
     # What came before is the history of a resumed session: no news.
-    state = replace(state, phase=AcpPhase.TURN, open=(_PROMPT,), stream=AcpStream())
+    stream = AcpStream(cost_before=state.stream.cost_before)
+    state = replace(state, phase=AcpPhase.TURN, open=(_PROMPT,), stream=stream)
     return TurnStep(state, signals=signals, input_lines=(InputLine(_PROMPT, line),))
 
 
@@ -266,7 +267,8 @@ def _turn_usage(facts: AgentFacts, result: object) -> Usage | None:
 def updated(state: AcpState, update: Mapping[str, object], *, now_ms: int | None) -> AcpStep:
     if state.phase is not AcpPhase.TURN:
         # The history of a resumed session, or what it offers: no news to anybody.
-        return TurnStep(state)
+        before = acp_stream.cost_of(update) or state.stream.cost_before
+        return TurnStep(replace(state, stream=replace(state.stream, cost_before=before)))
     step = acp_stream.stream_step(
         state.stream,
         update,

@@ -134,7 +134,8 @@ class ClaudeDialect:
 
     def places(self, options: Mapping[str, object], env: Mapping[str, str]) -> ProgramPlaces:
         """See ``Restrained.places``."""
-        return claude_scope.places(parse_options(options), env)
+        del options
+        return claude_scope.places(env)
 
     def invocation(self, opening: Opening, *, directory: str, path: str) -> Invocation:
         """See ``Dialect.invocation``."""
@@ -287,7 +288,8 @@ def _env(options: ClaudeOptions, cwd: str) -> dict[str, str]:
     if not options.background:
         env[FOREGROUND] = "1"
     if options.config_dir is not None:
-        env["CLAUDE_CONFIG_DIR"] = str(Path(cwd, Path(options.config_dir).expanduser()))
+        named = os.path.expanduser(options.config_dir)  # noqa: PTH111  of an unknown user it stays
+        env["CLAUDE_CONFIG_DIR"] = str(Path(cwd, named))
     return {name: value for name, value in env.items() if name not in options.env}
 
 

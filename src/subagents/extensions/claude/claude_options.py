@@ -143,7 +143,7 @@ def find_program(options: ClaudeOptions, *, cwd: str, path: str) -> str:
 
 def _path_of(options: ClaudeOptions, *, cwd: str, path: str) -> str:
     if options.program is not None:
-        name = str(Path(options.program).expanduser())
+        name = os.path.expanduser(options.program)  # noqa: PTH111  of an unknown user it stays
         return program(name, cwd=cwd, path=path, key="runtime_options.program")
     if shutil.which(PROGRAM, path=path) is not None:
         return program(PROGRAM, cwd=cwd, path=path, key="runtime_options.program")

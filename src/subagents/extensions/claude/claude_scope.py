@@ -71,11 +71,10 @@ KEPT_WITHOUT: Final[Mapping[AccessLevel, tuple[str, ...] | None]] = {
 """The kinds of tools that it must not have where no sandbox is around it."""
 
 
-def places(options: ClaudeOptions, env: Mapping[str, str]) -> ProgramPlaces:
-    """See ``Restrained.places``."""
+def places(env: Mapping[str, str]) -> ProgramPlaces:
+    """See ``Restrained.places``; ``env`` names where ``config_dir`` is, too."""
     home = env.get("HOME", "/")
-    named = options.config_dir or env.get("CLAUDE_CONFIG_DIR") or f"{home}/.claude"
-    root = PurePosixPath(home, PurePosixPath(named.replace("~", home, 1)))
+    root = PurePosixPath(home, env.get("CLAUDE_CONFIG_DIR") or ".claude")
     return ProgramPlaces(tuple(str(root / name) for name in CLAUDE_SESSION_PLACES), (f"{root}/",))
 
 

@@ -55,8 +55,6 @@ from subagents.version import __version__
 
 INTERRUPT: Final = "interrupt:"
 LEFT: Final = "codex ended in the middle of its turn"
-
-
 _VERSION_LINE: Final = r"codex-cli (\d+\.\d+\.\d+)"
 
 

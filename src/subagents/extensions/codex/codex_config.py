@@ -130,18 +130,23 @@ def kept(options: CodexOptions, access: Access) -> Access | None:
     return replace(access, network=access.network and is_on)
 
 
-def asks(options: CodexOptions, access: Access | None) -> bool:
+def asks(opening: Opening, options: CodexOptions) -> bool:
     """Whether it works in its sandbox and asks for more: only where it may have all."""
-    return options.ask and (access is None or access.level is AccessLevel.FULL)
+    access, scope = opening.access, ToolScope(opening.tools, opening.tools_deny)
+    # Its sandbox alone keeps it from writing: who says yes to a question takes it off.
+    may_have = scope.may_write and (access is None or access.level is AccessLevel.FULL)
+    return options.ask and may_have
 
 
-def sandbox_of(options: CodexOptions, access: Access | None) -> Sandbox:
+def sandbox_of(opening: Opening, options: CodexOptions) -> Sandbox:
     """The sandbox of a worker; without an access it is of a run from before there was one."""
-    if asks(options, access):
+    if not ToolScope(opening.tools, opening.tools_deny).may_write:
+        return "read-only"
+    if asks(opening, options):
         return "workspace-write"
-    if access is None:
+    if opening.access is None:
         return options.sandbox or "workspace-write"
-    return _SANDBOXES[access.level]
+    return _SANDBOXES[opening.access.level]
 
 
 def thread_params(opening: Opening, options: CodexOptions, known: UserConfig) -> dict[str, object]:
@@ -150,8 +155,8 @@ def thread_params(opening: Opening, options: CodexOptions, known: UserConfig) ->
     instructions = "\n\n".join(filter(None, (known.instructions, opening.system_prompt)))
     params: dict[str, object] = {
         "cwd": opening.cwd,
-        "approvalPolicy": "on-request" if asks(options, opening.access) else "never",
-        "sandbox": sandbox_of(options, opening.access) if scope.may_write else "read-only",
+        "approvalPolicy": "on-request" if asks(opening, options) else "never",
+        "sandbox": sandbox_of(opening, options),
         "config": _config(opening, options, known, scope),
     }
     if instructions:
@@ -187,7 +192,7 @@ def _config(
     table = merged(merged(_DEFAULTS, nested(options.config)), _ENFORCED)
     table = merged(table, {"projects": _trust(opening.cwd, options, known)})
     access = opening.access
-    if sandbox_of(options, access) == "workspace-write" and scope.may_write:
+    if sandbox_of(opening, options) == "workspace-write":
         table = merged(table, {"sandbox_workspace_write": _workspace(opening.cwd, options)})
     if access is not None and not access.network:
         offline = {"web_search": "disabled", "sandbox_workspace_write": {"network_access": False}}

@@ -74,24 +74,19 @@ def parse_options(options: Mapping[str, object]) -> CodexOptions:
         runtime="codex",
         unknown=" (keys of Codex's own configuration go into `config`)",
     )
-    _check(found)
-    return found
-
-
-def _check(options: CodexOptions) -> None:
-    if not options.command[0]:
+    if not found.command[0]:
         raise ConfigError("`command` must begin with a program")
-    if options.sandbox not in {None, "workspace-write"} and (
-        options.network is not None or options.writable
-    ):
+    is_given = found.network is not None or bool(found.writable)
+    if found.sandbox not in {None, "workspace-write"} and is_given:
         raise ConfigError(
-            f'`network` and `writable` have no effect with sandbox = "{options.sandbox}"; '
+            f'`network` and `writable` have no effect with sandbox = "{found.sandbox}"; '
             'they are for "workspace-write"'
         )
-    table = nested(options.config)
+    table = nested(found.config)
     for key, reason in _OURS.items():
         if _has(table, key.split(".")):
             raise ConfigError(f"`config.{key}`: {reason}")
+    return found
 
 
 def nested(config: Mapping[str, object]) -> dict[str, object]:

@@ -164,8 +164,10 @@ def item_tool(item: Fields, *, is_end: bool) -> ToolUse | None:
         is_error=is_end and (status in _FAILED or value_at(item, "success") is False),
         duration_ms=_duration_ms(item) if is_end else None,
     )
-    changed = _changes(item)
-    return replace(use, input=", ".join(changed)) if changed else use
+    changed = changes(item)
+    more = len(changed) - NAMES_MAX
+    named = [*changed[:NAMES_MAX], f"{more} more"] if more > 0 else changed
+    return replace(use, input=", ".join(named)) if changed else use
 
 
 def tokens_of(params: Fields) -> TokenCount:
@@ -232,6 +234,8 @@ def notice_output(method: str, params: Fields) -> OutputItem:
         case "configWarning" | "deprecationNotice":
             parts = (text_at(params, "summary"), text_at(params, "details"))
             return system_item(": ".join(filter(None, parts)))
+        case "turn/plan/updated":
+            return plan_output(params)
         case "mcpServer/startupStatus/updated":
             return _server_status(params)
         case "model/rerouted":
@@ -313,15 +317,15 @@ def _words(command: str) -> list[str] | str:
     return words if is_line else command
 
 
-def _changes(item: Fields) -> list[str]:
+def changes(item: Fields) -> list[str]:
+    """What a patch changes (``update src/a.py``); none of any other item."""
     if text_at(item, "type") != "fileChange":
         return []
-    found = [
-        f"{text_at(value_at(each, 'kind'), 'type')} {text_at(each, 'path')}".strip()
-        for each in tables_at(item, "changes")
+    return [
+        f"{text_at(kind, 'type')} {text_at(c, 'path')} → {text_at(kind, 'move_path')}".strip(" →")
+        for c in tables_at(item, "changes")
+        for kind in (value_at(c, "kind"),)
     ]
-    more = len(found) - NAMES_MAX
-    return [*found[:NAMES_MAX], f"{more} more"] if more > 0 else found
 
 
 def _duration_ms(item: Fields) -> object:

@@ -27,12 +27,12 @@ from subagents.extensions.codex.codex_stream import (
     CodexError,
     Fields,
     TokenCount,
+    changes,
     context_of,
     item_of,
     item_output,
     item_tool,
     notice_output,
-    plan_output,
     problem_of,
     problem_output,
     tokens_of,
@@ -40,6 +40,7 @@ from subagents.extensions.codex.codex_stream import (
 )
 from subagents.extensions.conversation import jsonrpc
 from subagents.extensions.conversation.dialect import (
+    PERMISSIONS_MAX,
     Answers,
     InputLine,
     Opening,
@@ -85,6 +86,8 @@ class CodexState(Value, frozen=True):
     is_limit: bool = False
     is_over: bool = False
     permissions: Answers = {}
+    patches: dict[str, str] = {}
+    """What the newest patches change, by their items: a question about one does not say it."""
 
 
 CodexStep: TypeAlias = TurnStep[CodexState]
@@ -178,7 +181,7 @@ def asked(state: CodexState, request: Request) -> CodexStep:
     ours, and the scope took away what the worker must not use.
     """
     options = _options(state.opening)
-    if request.method in _APPROVALS and options is not None and asks(options, state.opening.access):
+    if request.method in _APPROVALS and options is not None and asks(state.opening, options):
         return _may_it(state, request)
     match request.method:
         case "item/commandExecution/requestApproval" | "item/fileChange/requestApproval":
@@ -213,6 +216,7 @@ _APPROVALS: Final = {
     "applyPatchApproval": ("approved", "approved_for_session", "denied"),
 }
 """What it asks permission by, and its words for yes, for yes from now on, and for no."""
+_OF_PATCHES: Final = frozenset({"item/fileChange/requestApproval", "applyPatchApproval"})
 
 
 def _may_it(state: CodexState, request: Request) -> CodexStep:
@@ -220,15 +224,17 @@ def _may_it(state: CodexState, request: Request) -> CodexStep:
         jsonrpc.response(request.id, {"decision": word}, versioned=False).decode()
         for word in _APPROVALS[request.method]
     )
-    is_command = "command" in request.params
+    given: object = text_at(request.params, "reason")
+    if patch := state.patches.get(text_at(request.params, "itemId")):
+        given = {"path": patch}
+    elif command := value_at(request.params, "command"):
+        given = {"command": command}
     known, signal = asked_for(
         state.permissions,
         Permissions(once=once, lasting=lasting, deny=deny),
         call_id=f"reply:{request.id}",
-        tool="shell" if is_command else "apply_patch",
-        given={"command": request.params["command"]}
-        if is_command
-        else text_at(request.params, "reason"),
+        tool="apply_patch" if request.method in _OF_PATCHES else "shell",
+        given=given,
     )
     return TurnStep(replace(state, permissions=known), signals=(signal,))
 
@@ -259,7 +265,11 @@ def _turn_started(state: CodexState, params: Fields) -> CodexStep:
 
 
 def _item_started(state: CodexState, params: Fields) -> CodexStep:
-    piece = item_output(item_of(params), is_end=False)
+    item = item_of(params)
+    piece = item_output(item, is_end=False)
+    if changed := changes(item):
+        patches = {**state.patches, text_at(item, "id"): ", ".join(changed)}
+        state = replace(state, patches=dict([*patches.items()][-PERMISSIONS_MAX:]))
     return TurnStep(state, output=() if piece is None else (piece,))
 
 
@@ -271,10 +281,6 @@ def _item_completed(state: CodexState, params: Fields) -> CodexStep:
         state = replace(state, last=text_at(item, "text"))
     signals: tuple[Signal, ...] = () if tool is None else (ToolSeen(key="", name=tool.name),)
     return TurnStep(state, output=() if piece is None else (piece,), signals=signals)
-
-
-def _plan_updated(state: CodexState, params: Fields) -> CodexStep:
-    return TurnStep(state, output=(plan_output(params),))
 
 
 def _error(state: CodexState, params: Fields) -> CodexStep:
@@ -344,7 +350,6 @@ def _failed(state: CodexState, problem: CodexError) -> CodexStep:
 _HANDLERS: Final[Mapping[str, Callable[[CodexState, Fields], CodexStep]]] = {
     "turn/started": _turn_started,
     "turn/completed": _turn_completed,
-    "turn/plan/updated": _plan_updated,
     "item/started": _item_started,
     "item/completed": _item_completed,
     "error": _error,

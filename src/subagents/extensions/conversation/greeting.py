@@ -106,8 +106,8 @@ def _greeted(
     state = first.state
     owed = dialect.awaits(state)
     _send(process, first)
-    output = _Output()
-    for line in output.lines(process, until_s=time.monotonic() + timeout_s):
+    output, until_s = _Output(), time.monotonic() + timeout_s
+    for line in output.lines(process, until_s=until_s):
         if any(line == each.line for each in first.input_lines):
             return "it only repeats what it is asked"
         step = dialect.read_line(state, line, now_ms=None)
@@ -118,9 +118,10 @@ def _greeted(
         if dialect.awaits(state) != owed:
             return None
         _send(process, step)
-    if output.is_late:
+    try:
+        status = process.wait(max(until_s - time.monotonic(), 0))
+    except subprocess.TimeoutExpired:
         return f"it owed {owed} for {timeout_s:g} s"
-    status = process.wait()
     last = output.err.decode("utf-8", "replace").strip().splitlines()
     why = next((line for line in last if "error" in line.lower()), last[-1] if last else "")
     return _short(f"it ended (exit status {status}) and owed {owed}" + (f": {why}" if why else ""))
@@ -139,22 +140,18 @@ class _Output:
 
     def __init__(self) -> None:
         self.err = b""
-        self.is_late = False
 
     def lines(self, process: "subprocess.Popen[bytes]", *, until_s: float) -> Iterator[bytes]:
-        """Whole lines until both outputs are closed, or the time is up (``is_late``)."""
+        """Whole lines until both outputs are closed, or the time is up."""
         held = b""
         with selectors.DefaultSelector() as selector:
             for stream in (process.stdout, process.stderr):
                 selector.register(_open(stream), selectors.EVENT_READ)
             while selector.get_map():
                 left_s = until_s - time.monotonic()
-                ready = selector.select(left_s) if left_s > 0 else []
-                if not ready:
-                    self.is_late = left_s <= 0
-                    if self.is_late:
-                        return
-                for key, _ in ready:
+                if left_s <= 0:
+                    return
+                for key, _ in selector.select(left_s):
                     data = os.read(key.fd, 65_536)
                     if not data:
                         selector.unregister(key.fileobj)

@@ -9,6 +9,8 @@ from typing import Final, TypeAlias
 import msgspec
 
 from subagents.domain.run.values import Value
+from subagents.extensions.conversation.json_fields import as_text, text_at, value_at
+from subagents.runtimes.output.counts import COUNT_MAX, as_count
 from subagents.runtimes.output.worker_events import without_nul
 
 Id: TypeAlias = int | str
@@ -64,12 +66,6 @@ class Unreadable(Value, frozen=True):
 Message: TypeAlias = Request | Notification | Response | Unreadable
 
 
-class _Error(msgspec.Struct):
-    code: float = 0
-    message: object = ""
-    data: object = None
-
-
 class _Line(msgspec.Struct):
     """Any message; which members it has says which kind it is."""
 
@@ -77,7 +73,7 @@ class _Line(msgspec.Struct):
     method: str | None = None
     params: dict[str, object] | list[object] | None = None
     result: object = msgspec.UNSET
-    error: _Error | None = None
+    error: object = None
 
 
 _DECODER: Final = msgspec.json.Decoder(_Line)
@@ -173,7 +169,8 @@ def _id(found: object) -> Id:
     return found if isinstance(found, (int, str)) else str(found)
 
 
-def _failure(error: _Error) -> Failure:
-    message = error.message if isinstance(error.message, str) else ""
-    code = int(error.code) if abs(error.code) < 2**53 else 0
-    return Failure(code=code, message=message or f"error {code}", data=error.data)
+def _failure(error: object) -> Failure:
+    """A code that is no number (Node's ``ENOENT``) is 0: the request failed all the same."""
+    number = as_count(value_at(error, "code"), least=-COUNT_MAX)
+    code, message = number or 0, text_at(error, "message") or as_text(error)
+    return Failure(code=code, message=message or f"error {code}", data=value_at(error, "data"))

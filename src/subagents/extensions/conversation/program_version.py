@@ -64,7 +64,10 @@ def has_option(found: str, option: str) -> bool:
 
 def _printed(found: str, option: str) -> str:
     stat = Path(found).stat()
-    return _printed_by(found, option, stat.st_mtime_ns, stat.st_size)
+    printed = _printed_by(found, option, stat.st_mtime_ns, stat.st_size)
+    if not printed:
+        _printed_by.cache_clear()  # it may be the machine that was too busy
+    return printed
 
 
 @lru_cache(maxsize=32)

@@ -3,6 +3,7 @@
 ``llm_runtime`` writes it, ``python -m subagents.extensions.llm.agent_loop FILE`` reads it.
 """
 
+from collections.abc import Mapping
 from typing import Final, Literal
 
 from subagents.domain.run.values import Value
@@ -10,6 +11,12 @@ from subagents.domain.run.values import Value
 FILE: Final = "assignment"
 
 Provider = Literal["anthropic", "openai", "openai-responses", "google"]
+BASE_URLS: Final[Mapping[str, str]] = {
+    "anthropic": "ANTHROPIC_BASE_URL",
+    "openai": "OPENAI_BASE_URL",
+    "openai-responses": "OPENAI_BASE_URL",
+    "google": "GOOGLE_GEMINI_BASE_URL",
+}
 
 OWN_TOOLS: Final = ("read", "write", "edit", "list", "grep", "shell")
 """The tools that the worker program brings; those of ours come from the daemon."""

@@ -24,12 +24,6 @@ PROVIDER_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "google": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
 }
 """Where each provider's own programs look for the key."""
-BASE_URLS: Final[Mapping[str, str]] = {
-    "anthropic": "ANTHROPIC_BASE_URL",
-    "openai": "OPENAI_BASE_URL",
-    "openai-responses": "OPENAI_BASE_URL",
-    "google": "GOOGLE_GEMINI_BASE_URL",
-}
 KINDS: Final = kinds_of(OWN_TOOLS)
 
 _Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400)]

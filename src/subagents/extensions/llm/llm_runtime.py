@@ -39,13 +39,13 @@ from subagents.extensions.conversation.dialect import (
 )
 from subagents.extensions.llm import llm_options
 from subagents.extensions.llm.llm_assignment import (
+    BASE_URLS,
     FILE,
     OWN_TOOLS,
     Assignment,
     Provider,
 )
 from subagents.extensions.llm.llm_options import (
-    BASE_URLS,
     KINDS,
     NAME,
     LlmOptions,
@@ -142,7 +142,7 @@ class LlmDialect:
         with contextlib.suppress(UsageError):
             llm = llm_options.parse_options(options)
             provider, _ = llm_options.named_model(model, llm)
-            return (*llm_options.key_names(provider, llm), llm_options.BASE_URLS[provider])
+            return (*llm_options.key_names(provider, llm), BASE_URLS[provider])
         return ()
 
     def check(self, options: Mapping[str, object]) -> None:

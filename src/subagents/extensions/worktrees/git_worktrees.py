@@ -283,8 +283,9 @@ class GitWorktrees:
         if is_bare or not is_inside:
             what = "is a bare repository" if is_bare else "lies inside the .git directory"
             raise _refused(f"{cwd} {what}", f"give the directory of a checkout as cwd, {_INSTEAD}")
-        root = git("rev-parse", "--show-toplevel").removesuffix("\n")
-        prefix = git("rev-parse", "--show-prefix").removesuffix("\n")
+        asked = ("--show-toplevel", "--show-prefix")
+        # What is no text cannot be stored: such a place is not there then.
+        root, prefix = (printable(git("rev-parse", each).removesuffix("\n")) for each in asked)
         return root, prefix
 
     def _wanted(self, root: str) -> tuple[str, RepositorySettings]:

@@ -8,6 +8,7 @@ prints a million lines leaves the interpreter to the others every few millisecon
 Without a ``result`` event the result is the end of the plain text (``tail``).
 """
 
+import codecs
 import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,10 +41,12 @@ READ_BYTES_MAX: Final = 16 * CHUNK_BYTES
 ITEMS_MAX: Final = 2_000
 """The most items of one ``OutputBatch``; a turn ends when it has as many."""
 
+ENDED_BYTES: Final = 64
 STDERR_BYTES_MAX: Final = 4_096
 OUT: Final = "out"
 ERR: Final = "err"
-"""The names of the positions."""
+EMPTIED: Final = ".emptied"
+"""The names of the positions; with this behind it, where the worker last emptied the file."""
 
 _SCAN_BYTES: Final = 256 * 1024
 _CONTINUATION: Final = range(0x80, 0xC0)
@@ -67,26 +70,40 @@ class _Stream:
     reported_until: int
     """What stands before it was yielded."""
     lines: Lines
+    gone: int = 0
+    """How much was read when the worker last emptied the file: offsets go on behind that."""
+    ended: bytes = b""
+    """The last that was read; where something else stands now, the worker has emptied the file."""
 
     @property
     def position(self) -> int:
         """Behind all that was yielded."""
         return max(self.lines.position, self.reported_until)
 
+    @property
+    def at(self) -> int:
+        """How far the file as it is now was read."""
+        return self.lines.fed - self.gone
+
     def read(self, *, until: int | None) -> tuple[list[Part], int]:
         """Read one chunk; returns what it completed and its size."""
-        wanted = CHUNK_BYTES if until is None else min(CHUNK_BYTES, until - self.lines.fed)
-        if wanted <= 0:
-            return [], 0
+        wanted = CHUNK_BYTES if until is None else max(min(CHUNK_BYTES, until - self.at), 0)
         with contextlib.suppress(FileNotFoundError), open(self.path, "rb", buffering=0) as file:  # noqa: PTH123
-            chunk = os.pread(file.fileno(), wanted, self.lines.fed)
-            return self.lines.feed(chunk), len(chunk)
+            known = len(self.ended)
+            data = os.pread(file.fileno(), known + wanted, self.at - known)
+            if not data.startswith(self.ended):
+                # By `> /dev/stderr` or `tee /dev/stdout`, say.
+                self.gone, self.ended = self.lines.fed, b""
+                return self.read(until=until)
+            self.ended = data[-ENDED_BYTES:]
+            return self.lines.feed(data[known:]), len(data) - known
         return [], 0
 
 
-def _stream(name: str, path: str, begin: int, *, reported_until: int) -> _Stream:
-    lines = Lines(begin, is_inside=_is_inside(path, begin))
-    return _Stream(name=name, path=path, reported_until=reported_until, lines=lines)
+def _stream(name: str, path: str, begin: int, positions: Mapping[str, int]) -> _Stream:
+    gone = positions.get(name + EMPTIED, 0)
+    lines = Lines(begin, is_inside=_is_inside(path, begin - gone))
+    return _Stream(name, path, positions.get(name, 0), lines, gone)
 
 
 class Output:
@@ -116,12 +133,11 @@ class Output:
         self._cursor = cursor
         self._settled_cursor = cursor
         """The cursor that goes with output: all signals before it were returned."""
-        out_heard, err_heard = positions.get(OUT, 0), positions.get(ERR, 0)
-        self.begin = min(cursor, out_heard)
+        self._reported = {name: positions.get(name, 0) for name in (OUT, ERR)}
+        self.begin = min(cursor, self._reported[OUT])
         """Where reading standard output begins."""
-        self._out = _stream(OUT, out, self.begin, reported_until=out_heard)
-        self._err = _stream(ERR, err, err_heard, reported_until=err_heard)
-        self._reported = {OUT: out_heard, ERR: err_heard}
+        self._out = _stream(OUT, out, self.begin, positions)
+        self._err = _stream(ERR, err, self._reported[ERR], positions)
         self._result_seen = False
 
     @property
@@ -131,8 +147,8 @@ class Output:
 
     @property
     def fed(self) -> Sizes:
-        """How far both files were read."""
-        return Sizes(out=self._out.lines.fed, err=self._err.lines.fed)
+        """How far both files, as they are now, were read."""
+        return Sizes(out=self._out.at, err=self._err.at)
 
     def read(self, *, until: Sizes | None = None) -> tuple[list[Seen], bool]:
         """Read what is new, for some milliseconds; returns ``(what was seen, there may be more)``.
@@ -172,8 +188,8 @@ class Output:
         return found
 
     def _tail_as_result(self) -> ResultSeen | LongResult:
-        most = RESULT_BYTES_MAX + MARGIN_BYTES
-        data, size = tail(self._out.path, most, end=self.position)
+        most, end = RESULT_BYTES_MAX + MARGIN_BYTES, self.position - self._out.gone
+        data, size = tail(self._out.path, most, end=end)
         if size > most:
             data = _without_rest_of_event(data)
         is_long = size > RESULT_BYTES_MAX
@@ -184,7 +200,7 @@ class Output:
         )
         if not is_long:
             return seen
-        return LongResult(seen, partial(whole_text, self._out.path, end=self.position))
+        return LongResult(seen, partial(whole_text, self._out.path, end=end))
 
 
 class _ReadPass:
@@ -211,6 +227,8 @@ class _ReadPass:
         return bool(size)
 
     def add(self, stream: _Stream, parts: Sequence[Part]) -> None:
+        if stream.gone:
+            self.positions[stream.name + EMPTIED] = stream.gone
         for part in parts:
             self._add(stream, part)
         self.positions[stream.name] = stream.position
@@ -297,6 +315,7 @@ def _is_inside(path: str, offset: int) -> bool:
 
 def has_result(path: str, *, start: int, stop: int) -> bool:
     """Whether a ``result`` event stands between the two offsets. Blocking, in bounded memory."""
+    start = max(start, 0)
     if start >= stop:
         return False
     lines, found = Lines(start, is_inside=_is_inside(path, start)), False
@@ -326,6 +345,7 @@ def whole_text(path: str, bytes_max: int, *, end: int) -> Iterator[str]:
         file_no, at = file.fileno(), max(end - bytes_max, 0)
         begin = _first_data(file_no, at)
         held, newlines = b"", ""
+        decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         is_cut = begin > 0
         at = begin
         while at < end and (chunk := os.pread(file_no, min(CHUNK_BYTES, end - at), at)):
@@ -338,13 +358,14 @@ def whole_text(path: str, bytes_max: int, *, end: int) -> Iterator[str]:
             if not cut and len(held) <= LINE_BYTES_MAX:
                 continue
             block, held = (held[:cut], held[cut:]) if cut else (held, b"")
-            text = newlines + _spoken(block).decode("utf-8", "replace")
+            # Of a line that is too long for a block, a character may go on in the next.
+            text = newlines + decode(_spoken(block))
             # Only the newlines at the very end are no part of it, as of a short result.
             shown = clean(text)
             newlines = text[len(shown) :]
             if shown:
                 yield shown
-        last = clean(newlines + _spoken(held).decode("utf-8", "replace"))
+        last = clean(newlines + decode(_spoken(held), True))
         if last:
             yield last
 

@@ -270,10 +270,8 @@ def _api_error(event: ErrorEvent, text: str) -> ApiError | None:
 
 
 def _context(event: ContextEvent) -> ContextUse:
-    window = event.window
-    has_window = isinstance(window, int) and not isinstance(window, bool) and window > 0
     return ContextUse(
         tokens=event.tokens,
-        window=window if has_window and isinstance(window, int) else None,
+        window=as_count(event.window, least=1),
         model=event.model if isinstance(event.model, str) else None,
     )

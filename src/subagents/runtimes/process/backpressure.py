@@ -30,10 +30,10 @@ UNREAD_BYTES_MIN: Final = 1024 * 1024
 """How far ahead it may always be, however little is free."""
 GOES_ON_AT: Final = 4
 """The divisor of what it is allowed: a held worker continues when no more than that is unread."""
-RECORD: Final = "held"
+HELD: Final = "held"
 """A file in the attempt's directory while its worker is held."""
-PAUSED: Final = "paused"
-"""The same while somebody wants it to stand still: it continues when neither is there any more."""
+FROZEN: Final = "frozen"
+"""The same while somebody else has stopped it: it goes on when neither is there."""
 
 
 class Backpressure:
@@ -77,7 +77,7 @@ class Backpressure:
     async def _hold(self) -> None:
         # Without the record where nothing can be written any more: that is when holding counts.
         with contextlib.suppress(OSError):
-            (self._directory / RECORD).touch()
+            (self._directory / HELD).touch()
         while True:
             found = await self._members()
             if found <= self._stopped:
@@ -88,24 +88,24 @@ class Backpressure:
             self._stopped |= found
 
     def let_go(self) -> None:
-        """Let the worker continue, if it was held and is not paused. Idempotent."""
+        """Let the worker continue, if it was held. Idempotent."""
         if self._holding is None:
             return
         self._holding.cancel()
         self._holding = None
-        self._continue(self._stopped)
+        self._go_on(self._stopped)
         self._stopped.clear()
 
     async def take_over(self) -> None:
-        """The same for a worker that an earlier daemon held."""
-        if (self._directory / RECORD).exists():
-            self._continue(await self._members())
+        """Let a worker continue that an earlier daemon held."""
+        if (self._directory / HELD).exists():
+            self._go_on(await self._members())
 
-    def _continue(self, held: Iterable[Identity]) -> None:
-        if not (self._directory / PAUSED).exists():
-            for each in held:
+    def _go_on(self, stopped: Iterable[Identity]) -> None:
+        if not (self._directory / FROZEN).exists():
+            for each in stopped:
                 send(each, signal.SIGCONT)
-        (self._directory / RECORD).unlink(missing_ok=True)
+        (self._directory / HELD).unlink(missing_ok=True)
 
     async def _members(self) -> set[Identity]:
         found = members(await self._census.take(), self._marker, shim=self._shim())

@@ -200,7 +200,11 @@ def _refuse_link(place: str) -> None:
 def _make(place: str, text: str | None) -> bool:
     """Make it; returns whether our rights allow that."""
     try:
-        _made(place, text)
+        if text is None:
+            os.mkdir(place)  # noqa: PTH102
+        else:
+            with open(place, "x", encoding="ascii") as file:  # noqa: PTH123
+                file.write(text)
     except FileExistsError:
         return True
     except OSError as error:
@@ -210,16 +214,7 @@ def _make(place: str, text: str | None) -> bool:
     return True
 
 
-def _made(place: str, text: str | None) -> None:
-    if text is None:
-        os.mkdir(place)  # noqa: PTH102
-        return
-    with open(place, "x", encoding="ascii") as file:  # noqa: PTH123
-        file.write(text)
-
-
 def _read(record: Path) -> dict[str, str | None]:
-    try:
+    with contextlib.suppress(FileNotFoundError, ValueError):  # a power cut may leave it empty
         return dict(json.loads(record.read_bytes()))
-    except FileNotFoundError:
-        return {}
+    return {}

@@ -59,20 +59,25 @@ class Places(Value, frozen=True):
     """Files that it must not even read."""
 
 
-@lru_cache(maxsize=1)
 def problem() -> str | None:
-    """Why no sandbox can be made here; None = one can. Blocking at first, some milliseconds."""
+    """Why no sandbox can be made here; None = one can. Blocking until one was, milliseconds."""
     found = shutil.which(PROGRAM)
     if found is None:
         return "bubblewrap is not installed"
     try:
-        done = process_group.run([found, *BASE, "true"], timeout_s=TRY_BOUND_S)
+        _try(found)
     except (OSError, subprocess.SubprocessError) as error:
-        return f"{found} does not start: {error}"
-    if done.returncode == 0:
-        return None
-    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    return f"{found} cannot make a sandbox here: {lines[-1] if lines else done.returncode}"
+        return f"{found} cannot make a sandbox here: {error}"
+    return None
+
+
+@lru_cache(maxsize=1)
+def _try(found: str) -> None:
+    """Make one. Only that it worked is remembered: what was in its way may be gone next time."""
+    done = process_group.run([found, *BASE, "true"], timeout_s=TRY_BOUND_S)
+    if done.returncode != 0:
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise OSError(lines[-1] if lines else f"exit code {done.returncode}")
 
 
 def wrapped(
@@ -104,7 +109,7 @@ def wrapped(
     if access.level is AccessLevel.FULL:
         return (program, "--dev-bind", "/", "/", *offline, "--chdir", cwd, "--", *argv)
     # A program may be an interpreter, and what it runs an argument.
-    named = [word for word in argv if word.startswith("/") and _exists(word)]
+    named = [word for word in argv if word.startswith("/") and os.path.exists(word)]  # noqa: PTH110
     needed = (cwd, *named, *map(os.path.realpath, named), *places.visible, *places.writable)
     built = [program, *BASE, *offline, "--tmpfs", TMP]
     for place in _below_tmp(needed):
@@ -114,7 +119,7 @@ def wrapped(
         Path(place).mkdir(parents=True, exist_ok=True)
     for place in places.guarded:
         _make(place)
-    mounts |= dict.fromkeys(filter(_exists, places.guarded), "--ro-bind")
+    mounts |= dict.fromkeys(filter(os.path.exists, places.guarded), "--ro-bind")
     if access.level is AccessLevel.WRITE:
         if os.path.realpath(cwd) == "/":
             raise UsageError('access "write" in / is access to everything; name another cwd')
@@ -287,10 +292,6 @@ def _make(place: str) -> None:
         file.mkdir(parents=True, exist_ok=True)
     elif file.suffix in EMPTY and file.parent.is_dir() and not file.exists():
         file.write_text(EMPTY[file.suffix])
-
-
-def _exists(place: str) -> bool:
-    return os.path.exists(place)  # noqa: PTH110
 
 
 def _covered(place: str) -> list[str]:

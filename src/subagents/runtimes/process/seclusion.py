@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from subagents.domain.rules.ceilings import is_within
 from subagents.domain.run.values import Value
 from subagents.errors import UsageError
 
@@ -70,7 +71,7 @@ def of_worker(
         each
         for each in shown
         # What its user cannot reach, bubblewrap cannot show.
-        if os.access(each, os.R_OK | os.X_OK) and not any(_is_below(own, each) for own in private)
+        if os.access(each, os.R_OK | os.X_OK) and not any(is_within(own, each) for own in private)
     ]
     if socket:
         # Not the socket alone: the next daemon makes another one.
@@ -90,7 +91,7 @@ def check(work: str, state_dir: Path) -> None:
         UsageError: The home directory or the daemon's state lies in it, or it became a link.
     """
     for own in (*_homes(), str(state_dir)):
-        if _is_below(own, work):
+        if is_within(own, work):
             raise UsageError(
                 f'isolation "sandbox" in {work} would show {own}',
                 hint="name a directory of the work alone (--cwd DIR)",
@@ -127,7 +128,7 @@ def mounts(work: str, seclusion: Seclusion, *, may_write: bool, is_offline: bool
     placed = {seclusion.home: ["--tmpfs", seclusion.home]}
     for place in seclusion.visible:
         # What is the system's or the work's is there already, as writable as it is.
-        if not _is_of_system(place) and not _is_below(place, work):
+        if not _is_of_system(place) and not is_within(place, work):
             placed[place] = ["--ro-bind-try", place, place]
     placed[work] = ["--bind" if may_write else "--ro-bind", work, work]
     # What lies within another place is mounted after it, or it would be covered.
@@ -145,7 +146,7 @@ def variables(seclusion: Seclusion) -> list[str]:
 def shows(place: str, work: str, seclusion: Seclusion) -> bool:
     """Whether a program at ``place`` is there for the worker."""
     seen = (*SYSTEM, *seclusion.visible, work)
-    return any(_is_below(os.path.realpath(place), each) for each in map(os.path.realpath, seen))
+    return any(is_within(os.path.realpath(place), each) for each in map(os.path.realpath, seen))
 
 
 def _homes() -> tuple[str, ...]:
@@ -183,9 +184,4 @@ def _with_real_home(place: Path) -> str:
 
 
 def _is_of_system(place: str) -> bool:
-    return any(_is_below(place, each) for each in SYSTEM)
-
-
-def _is_below(place: str, root: str) -> bool:
-    """Also when it is that directory itself."""
-    return place == root or place.startswith(f"{root.rstrip('/')}/")
+    return any(is_within(place, each) for each in SYSTEM)

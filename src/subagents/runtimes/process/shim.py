@@ -31,6 +31,7 @@ from subagents.errors import RuntimeUnavailable, UsageError
 from subagents.ports import AttemptRef, Clock, OffLoop, Origin, StartedInfo
 from subagents.process_identity import answers_signals
 from subagents.runtimes.output.output_reader import (
+    EMPTIED,
     ERR,
     OUT,
     STDERR_BYTES_MAX,
@@ -42,7 +43,7 @@ from subagents.runtimes.output.output_reader import (
 )
 from subagents.runtimes.output.terminal_text import clean
 from subagents.runtimes.process import cgroups
-from subagents.runtimes.process.backpressure import PAUSED, RECORD, Backpressure
+from subagents.runtimes.process.backpressure import FROZEN, HELD, Backpressure
 from subagents.runtimes.process.discard import Discarded, discard_all, discard_before, discarded
 from subagents.runtimes.process.git_places import PlaceHolders
 from subagents.runtimes.process.launcher import LAUNCHER
@@ -450,6 +451,8 @@ class ProcessAttempts:
             err=positions.get(ERR, 0),
             result_bytes_max=self._result_bytes_max,
         )
+        if not ended and any(name.endswith(EMPTIED) for name in positions):
+            return  # the offsets are not those of the file any more
         try:
             await self._off_loop(partial(discard_all, directory.path) if ended else before)
         except OSError as error:
@@ -500,14 +503,14 @@ class ProcessAttempts:
 
     async def freeze(self, attempt_id: AttemptId, directory: AttemptDirectory) -> None:
         """Stop every process of the attempt where it is; see ``processes.signal_tree``."""
-        with contextlib.suppress(OSError):
-            (directory.path / PAUSED).touch()
+        with contextlib.suppress(OSError):  # a full disk must not keep it from being stopped
+            (directory.path / FROZEN).touch()
         await self._signal(attempt_id, directory, SIGSTOP)
 
     async def thaw(self, attempt_id: AttemptId, directory: AttemptDirectory) -> None:
-        """Let them continue; where they are held, when their output was read."""
-        (directory.path / PAUSED).unlink(missing_ok=True)
-        if not (directory.path / RECORD).exists():
+        """Let them continue; those that write faster than they are read, when they were read."""
+        (directory.path / FROZEN).unlink(missing_ok=True)
+        if not (directory.path / HELD).exists():
             await self._signal(attempt_id, directory, SIGCONT)
 
     async def _signal(
@@ -592,11 +595,11 @@ class ProcessAttempts:
         # Spares a process only: of two that start it at once, the shim that gets the claim goes on.
         if directory.is_claimed:
             return None
-        what = command()
-        unkept = self.unkept_limits(what.limits) if what.limits else None
-        if unkept is not None:
-            raise UsageError(f"no limits can be kept here any more: {unkept}")
         try:
+            what = command()
+            unkept = self.unkept_limits(what.limits) if what.limits else None
+            if unkept is not None:
+                raise UsageError(f"no limits can be kept here any more: {unkept}")
             directory.create(what.files, is_fed=what.is_fed)
             pid = self._start_shim(directory, what)
         except OSError as error:
@@ -710,21 +713,19 @@ class PlainReader(Output):
         cursor: int,
         positions: Mapping[str, int],
     ) -> None:
-        gone = directory.discarded()
-        known = {
-            OUT: max(positions.get(OUT, 0), gone.out),
-            ERR: max(positions.get(ERR, 0), gone.err),
-        }
-        cursor = max(cursor, gone.out)
+        gone, known = directory.discarded(), dict(positions)
+        for name, least in ((OUT, gone.out), (ERR, gone.err)):
+            known[name] = max(known.get(name, 0), known.get(name + EMPTIED, 0), least)
+        cursor = max(cursor, known.get(OUT + EMPTIED, 0), gone.out)
         super().__init__(directory.out, directory.err, attempt_id, cursor=cursor, positions=known)
         self._directory = directory
 
     def finish(self) -> list[Seen]:
         """See ``AttemptReader.finish``."""
-        gone = self._directory.discarded()
+        gone, at = self._directory.discarded(), self._out.gone
         # Before where this reader began: another one, before a crash, may have seen a result.
-        before = gone.has_result or has_result(self._directory.out, start=gone.out, stop=self.begin)
-        return self.rest(result_before=before)
+        seen = partial(has_result, start=gone.out - at, stop=self.begin - at)
+        return self.rest(result_before=gone.has_result or seen(self._directory.out))
 
 
 class _Rest:

@@ -45,6 +45,9 @@ def test_a_later_attempt_continues_a_conversation_and_counts_its_own_usage_only(
     assert (same.usage.tokens_in, same.usage.cost_usd) == (10, 0.5)
     assert (same.usage.tokens_cache_read, same.usage.tokens) == (4, 11)
     assert later.usage.tokens_in is None
+    later.answered(ModelResponse(parts=[TextPart("nobody counts")]), 0.0)
+    again = Conversation.opened(tmp_path / "later.json", "r-1#2", tmp_path / "first.json")
+    assert (again.usage.tokens_in, again.usage.cost_usd) == (None, None)
 
 
 @pytest.mark.requirement("llm:session:killed")

@@ -87,6 +87,14 @@ def test_however_much_is_written_each_event_stays_one(tmp_path: Path) -> None:
         assert all(len(line) < LINE_BYTES_MAX for line in lines)
 
 
+@pytest.mark.requirement("llm:tools:arguments")
+def test_a_file_whose_name_is_no_utf_8_is_listed(tmp_path: Path) -> None:
+    script: Script = [Use("list", {}), lambda seen: Say(seen.results[-1])]
+    with ScriptedModel({"t": script}) as model, llm_harness(tmp_path, model.url) as harness:
+        (harness.work / "caf\udce9").touch()
+        assert "caf? (0 bytes)" in harness.start("script:t").finish()["text"]
+
+
 # -- the provider -------------------------------------------------------------------------------
 
 

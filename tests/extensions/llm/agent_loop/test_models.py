@@ -5,7 +5,7 @@ from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.usage import RequestUsage
 
 from subagents.domain.run.values import replace
-from subagents.extensions.llm.agent_loop.models import cost_usd, settings_of
+from subagents.extensions.llm.agent_loop.models import addressed, cost_usd, settings_of
 from subagents.extensions.llm.llm_assignment import Assignment
 
 ASSIGNMENT = Assignment(
@@ -36,8 +36,10 @@ def test_the_cost_of_a_known_model_is_counted_and_any_other_is_unknown() -> None
     assert cost is not None
     assert 1 < cost < 20
     assert cost_usd(answer("nobody-knows"), ASSIGNMENT) is None
-    elsewhere = replace(ASSIGNMENT, base_url="http://127.0.0.1:1")
-    assert cost_usd(answer("claude-sonnet-4-5"), elsewhere) is None
+    given = {"ANTHROPIC_BASE_URL": "http://127.0.0.1:1", "OPENAI_BASE_URL": ""}
+    assert cost_usd(answer("claude-sonnet-4-5"), addressed(ASSIGNMENT, given)) is None
+    other = addressed(replace(ASSIGNMENT, provider="openai"), given)
+    assert cost_usd(answer("claude-sonnet-4-5"), other) == cost
 
 
 @pytest.mark.requirement("llm:settings")

@@ -66,7 +66,7 @@ class Cap(NamedTuple):
     gone: float
     """Spent, held and promised, without what the asking attempt held for its last request."""
     spent: float
-    """The part of ``gone`` that was really used."""
+    """The part of ``gone`` that nobody gives back: what was used, and lost by the one that asks."""
 
     @property
     def text(self) -> str:
@@ -165,12 +165,11 @@ def _cap(holder: Run, run: Run, limit: float, counted: Counted, dimension: Dimen
     more, lost = of(ahead(run, counted)), of(counted.lost)
     # The request replaces what the attempt holds now: that is taken out, its own need put in.
     gone = of(spending.promised(holder)) - of(spending.held(run)) + more + lost
-    spent = (of(spending.spent(holder)) or 0) + more
+    spent = (of(spending.spent(holder)) or 0) + more + lost
     reserve = holder.budget.reserve
     if holder is run and reserve is not None:
         # What runs below still use does not count against the part that is kept for its own report.
-        spent = (of(spending.total_usage(run)) or 0) + more + of(reserve)
-        gone = spent + lost
+        spent = gone = (of(spending.total_usage(run)) or 0) + more + lost + of(reserve)
     elif holder is not run:
         # A tenth is the holder's own.
         limit -= dimension.kept(limit)

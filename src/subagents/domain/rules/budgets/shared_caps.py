@@ -121,7 +121,7 @@ def caps_for(
     for cap in caps:
         sums = used.get(cap.key, NOTHING)
         for each, limit in limits_of(cap.limit):
-            spent = each.of(sums) + each.of(more)
-            held = sums.held(each) - own.held(each) + each.of(counted.lost)
+            spent = each.of(sums) + each.of(more) + each.of(counted.lost)
+            held = sums.held(each) - own.held(each)
             found.append(Cap(cap.key, cap.name, each, limit, spent + held, spent))
     return found

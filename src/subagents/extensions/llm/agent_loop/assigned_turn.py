@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import signal
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ from subagents.extensions.llm.agent_loop.event_output import EventSink, PrintedE
 from subagents.extensions.llm.agent_loop.incoming import Incoming
 from subagents.extensions.llm.agent_loop.loop import AgentTurn, conversation_of
 from subagents.extensions.llm.agent_loop.model_request import ModelClient
-from subagents.extensions.llm.agent_loop.models import key_of, model_of, settings_of
+from subagents.extensions.llm.agent_loop.models import addressed, key_of, model_of, settings_of
 from subagents.extensions.llm.agent_loop.purse import Purse
 from subagents.extensions.llm.agent_loop.shared_limits import LimitGate, fingerprint
 from subagents.extensions.llm.agent_loop.tools.daemon_tools import DaemonTools
@@ -118,4 +119,4 @@ def main() -> int:
         sys.stderr.write("usage: python -m subagents.extensions.llm.agent_loop ASSIGNMENT\n")
         return 2
     assignment = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Assignment)
-    return asyncio.run(_main(assignment))
+    return asyncio.run(_main(addressed(assignment, os.environ)))

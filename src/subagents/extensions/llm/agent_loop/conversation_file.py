@@ -20,6 +20,7 @@ from pydantic_ai.messages import (
 )
 
 from subagents.domain.run.usage import Usage
+from subagents.extensions.llm.agent_loop.models import is_counted
 
 UNKNOWN: Final = (
     "Outcome unknown: the worker ended while this call was under way. Look whether it was done "
@@ -32,8 +33,8 @@ KEPT_MESSAGES: Final = 4
 
 class _Kept(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     attempt_id: str
-    tokens_in: int = 0
-    tokens_out: int = 0
+    tokens_in: int | None = None
+    tokens_out: int | None = None
     tokens_cache_read: int | None = None
     tokens_cache_write: int | None = None
     cost_usd: float | None = None
@@ -96,13 +97,14 @@ class Conversation:
         used, before = response.usage, self.usage
         is_first = before.tokens_in is None
         known = cost_usd is not None and (is_first or before.cost_usd is not None)
-        self.usage = Usage(
-            tokens_in=(before.tokens_in or 0) + used.input_tokens,
-            tokens_out=(before.tokens_out or 0) + used.output_tokens,
-            tokens_cache_read=(before.tokens_cache_read or 0) + used.cache_read_tokens,
-            tokens_cache_write=(before.tokens_cache_write or 0) + used.cache_write_tokens,
-            cost_usd=(before.cost_usd or 0.0) + (cost_usd or 0.0) if known else None,
-        )
+        if is_counted(response):
+            self.usage = Usage(
+                tokens_in=(before.tokens_in or 0) + used.input_tokens,
+                tokens_out=(before.tokens_out or 0) + used.output_tokens,
+                tokens_cache_read=(before.tokens_cache_read or 0) + used.cache_read_tokens,
+                tokens_cache_write=(before.tokens_cache_write or 0) + used.cache_write_tokens,
+                cost_usd=(before.cost_usd or 0.0) + (cost_usd or 0.0) if known else None,
+            )
         self.messages.append(response)
         self.save()
 
@@ -110,8 +112,8 @@ class Conversation:
         """Write it, whole or not at all."""
         kept = _Kept(
             attempt_id=self._attempt_id,
-            tokens_in=self.usage.tokens_in or 0,
-            tokens_out=self.usage.tokens_out or 0,
+            tokens_in=self.usage.tokens_in,
+            tokens_out=self.usage.tokens_out,
             tokens_cache_read=self.usage.tokens_cache_read,
             tokens_cache_write=self.usage.tokens_cache_write,
             cost_usd=self.usage.cost_usd,

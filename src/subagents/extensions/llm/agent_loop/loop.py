@@ -35,7 +35,7 @@ from subagents.extensions.llm.agent_loop.model_request import (
     ProviderLimited,
     error_text,
 )
-from subagents.extensions.llm.agent_loop.models import cost_usd
+from subagents.extensions.llm.agent_loop.models import cost_usd, is_counted
 from subagents.extensions.llm.agent_loop.purse import BudgetSpent
 from subagents.extensions.llm.agent_loop.tools.daemon_tools import DaemonTools
 from subagents.extensions.llm.agent_loop.tools.loop_tools import LoopTool, Returned
@@ -43,7 +43,7 @@ from subagents.extensions.llm.agent_loop.tools.path_bounds import ToolRefused
 from subagents.extensions.llm.llm_assignment import Assignment
 from subagents.text import cut_middle
 
-OUTPUT_CHARS_MAX: Final = 60_000
+OUTPUT_CHARS_MAX: Final = 61_000
 """The longest output of a tool, as the model sees it."""
 GIVEN_CHARS_MAX: Final = 4_000
 """The longest argument of a tool in an event; the model's own are whole."""
@@ -169,6 +169,8 @@ class AgentTurn:
                     self._emit("text", text=cut_middle(text, TEXT_CHARS_MAX))
         text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
         self._last_text = text if text.strip() else self._last_text
+        if not is_counted(response):
+            return  # what is unknown is not 0
         self._emit("usage", **msgspec.to_builtins(self._conversation.usage))
         window, model = self._assignment.context_window, self._assignment.model
         tokens = response.usage.input_tokens + response.usage.output_tokens
@@ -234,6 +236,8 @@ class AgentTurn:
             raise
         except Exception as error:  # noqa: BLE001  the model can continue without one tool
             returned = Returned(f"{type(error).__name__}: {error}", is_error=True)
+        # The name of a file need not be UTF-8; all that is printed and sent must be.
+        returned = returned._replace(text=returned.text.encode("utf-8", "replace").decode())
         self._emit_end(identity, given, returned, began_s)
         part = ToolReturnPart(
             tool_name=call.tool_name,

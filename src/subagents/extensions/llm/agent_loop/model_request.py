@@ -26,6 +26,7 @@ from pydantic_ai.settings import ModelSettings
 
 from subagents.domain.run.usage import Usage
 from subagents.extensions.llm.agent_loop.event_output import EventSink
+from subagents.extensions.llm.agent_loop.models import is_counted
 from subagents.extensions.llm.agent_loop.purse import Purse
 from subagents.extensions.llm.agent_loop.shared_limits import LimitGate
 
@@ -152,6 +153,8 @@ class ModelClient:
             response = stream.get()
             if is_cut(response):
                 raise CutAnswer
+            if not is_counted(response):
+                self._purse.lost()
             return response
 
     def _limited(self, error: Exception, wait_s: float, began_s: float) -> None:

@@ -1,16 +1,24 @@
 """Models of ``pydantic-ai`` as an assignment names them, and what their answers cost."""
 
 import os
+from collections.abc import Mapping
 from typing import Final
 
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 
-from subagents.extensions.llm.llm_assignment import Assignment
+from subagents.domain.run.values import replace
+from subagents.extensions.llm.llm_assignment import BASE_URLS, Assignment
 
 NO_KEY: Final = "none"
 """Client libraries want one, also for an endpoint that asks for none."""
+
+
+def addressed(assignment: Assignment, environ: Mapping[str, str]) -> Assignment:
+    """With the provider's address, which only the environment has if it was given for the run."""
+    given = environ.get(BASE_URLS[assignment.provider])
+    return replace(assignment, base_url=assignment.base_url or given or None)
 
 
 def key_of(assignment: Assignment) -> str:
@@ -55,6 +63,11 @@ def settings_of(assignment: Assignment) -> ModelSettings:
     if assignment.thinking is not None:
         settings["thinking"] = False if assignment.thinking == "off" else assignment.thinking
     return settings
+
+
+def is_counted(response: ModelResponse) -> bool:
+    """Whether its endpoint says what it used; not every one does."""
+    return bool(response.usage.input_tokens or response.usage.output_tokens)
 
 
 def cost_usd(response: ModelResponse, assignment: Assignment) -> float | None:

@@ -139,7 +139,7 @@ class Purse:
         return self._was_cut
 
     def lost(self) -> None:
-        """The request broke off: what it used will never be known, so all of it stays held."""
+        """What the request used will never be known, so all that it may have stays held."""
         self._lost += self._held
 
     def _need(self, tokens: int, used: Usage, *, is_firm: bool) -> dict[str, object]:

@@ -18,6 +18,8 @@ def test_reading_numbers_the_lines_and_says_how_to_continue(bounds: PathBounds, 
     (work / "long.txt").write_text("\n".join(f"line {n}" for n in range(5_000)))
     said = call(bounds, "read", path="long.txt")
     assert said.endswith(f"continue with offset={file_tools.READ_LINES_MAX + 1}]")
+    (work / "wide.txt").write_text("x" * 70_000)
+    assert call(bounds, "read", path="wide.txt").endswith("x… (10002 more characters)")
 
 
 @pytest.mark.requirement("llm:tools:read")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from subagents.extensions.llm.agent_loop.tools.path_bounds import PathBounds, ToolRefused
+from subagents.text import shortened
 
 READ_LINES_MAX: Final = 2_000
 READ_CHARS_MAX: Final = 60_000
@@ -41,7 +42,7 @@ def read(bounds: PathBounds, path: str, *, offset: int, limit: int) -> str:
         chars += len(numbered) + 1
         if chars > READ_CHARS_MAX and taken:
             break
-        taken.append(numbered[:READ_CHARS_MAX])
+        taken.append(shortened(numbered, READ_CHARS_MAX))
     last = first + len(taken)
     if last < len(lines):
         taken.append(f"[{len(lines) - last} more lines; continue with offset={last + 1}]")
