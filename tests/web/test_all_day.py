@@ -57,7 +57,7 @@ LEADS_NOW: Final = f"async (before) => (await ({LOCKS})())[0] !== before"
 
 
 @pytest.mark.requirement("web:tabs")
-def test_of_tabs_that_are_looked_at_one_leads_and_the_others_stand_in_line_once(browsers: Browsers) -> None:
+def test_of_tabs_in_sight_one_leads_and_each_stands_in_line_once(browsers: Browsers) -> None:
     first = browsers.at_the_page()
     second = first.context.new_page()
     second.goto(first.url)
