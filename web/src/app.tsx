@@ -9,13 +9,15 @@ import { Peek } from "./components/peek";
 import { Shell } from "./components/shell";
 import { Empty, Skeleton } from "./components/states";
 import { Toasts } from "./components/toasts";
+import { partOf } from "./live/address";
 import { link, queries } from "./live/live";
 import { useStorePart } from "./live/store";
 import { NowPage } from "./pages/now";
 
 type Load<P> = () => Promise<{ default: ComponentType<P> }>;
 
-const loads: (() => Promise<unknown>)[] = [];
+/** Also what a page has only in part of it: a daemon of the next version has no more of this one's files. */
+const loads: (() => Promise<unknown>)[] = [() => import("./components/start-task")];
 
 /** A page that comes when it is opened, or was fetched before: then its click waits for nothing, where React lets a
  * fallback stand for 300 ms.
@@ -97,13 +99,13 @@ export function App({ problem }: { problem: Problem | null }) {
           <Switch>
             <Route path="/" component={NowPage} />
             <Route path="/runs" component={RunsPage} />
-            <Route path="/runs/:id/:tab?">{({ id, tab }) => <RunPage key={id} id={id} tab={tab ?? "overview"} />}</Route>
+            <Route path="/runs/:id/:tab?">{({ id, tab }) => <RunPage key={id} id={partOf(id)} tab={tab ?? "overview"} />}</Route>
             <Route path="/plans" component={PlansPage} />
-            <Route path="/plans/:id">{({ id }) => <PlanPage key={id} id={id} />}</Route>
-            <Route path="/trees/:id">{({ id }) => <PlanPage key={id} id={id} isTree />}</Route>
+            <Route path="/plans/:id">{({ id }) => <PlanPage key={id} id={partOf(id)} />}</Route>
+            <Route path="/trees/:id">{({ id }) => <PlanPage key={id} id={partOf(id)} isTree />}</Route>
             <Route path="/schedules" component={SchedulesPage} />
             <Route path="/sessions" component={SessionsPage} />
-            <Route path="/sessions/:key">{({ key }) => <SessionPage key={key} session={key} />}</Route>
+            <Route path="/sessions/:key">{({ key }) => <SessionPage key={key} session={partOf(key)} />}</Route>
             <Route path="/inbox" component={InboxPage} />
             <Route path="/compare" component={ComparePage} />
             <Route path="/agents" component={AgentsPage} />

@@ -12,6 +12,8 @@ import { createRoot } from "react-dom/client";
 import { Router } from "wouter";
 import { App } from "./app";
 import { logIn } from "./api/login";
+import { Boundary } from "./components/boundary";
+import { usePath, useSearch } from "./live/address";
 import { startKeys } from "./live/keys";
 import { queries, startLive } from "./live/live";
 
@@ -24,8 +26,10 @@ if (problem === null) startLive();
 createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={queries}>
-      <Router base={import.meta.env.BASE_URL.replace(/\/$/, "")}>
-        <App problem={problem} />
+      <Router base={import.meta.env.BASE_URL.replace(/\/$/, "")} hook={usePath} searchHook={useSearch}>
+        <Boundary>
+          <App problem={problem} />
+        </Boundary>
       </Router>
     </QueryClientProvider>
   </StrictMode>,

@@ -219,7 +219,8 @@ def test_ten_followers_cost_one_read_of_the_store_for_each_commit_and_none_witho
             return feed(after=after, limit=limit)
 
         monkeypatch.setattr(world.store, "feed", counted)
-        ten = [asyncio.create_task(follower(world, after=newest).more(30)) for _ in range(10)]
+        followers = [follower(world, after=newest) for _ in range(10)]
+        ten = [asyncio.create_task(each.more(30)) for each in followers]
         await world.clock.advance(1)
         assert reads == []
         run_id = await world.spawn()
@@ -227,6 +228,13 @@ def test_ten_followers_cost_one_read_of_the_store_for_each_commit_and_none_witho
 
         assert reads == [newest]
         assert all(runs_in(each) == {run_id} for each in found)
+        # As little where it came while none of them looked.
+        del reads[:]
+        other = await world.spawn("slow")
+        await world.clock.advance(1)
+        found = [await world.clock.result(each.more(30)) for each in followers]
+        assert len(reads) == 1
+        assert all(other in runs_in(each) for each in found)
 
     in_world(tmp_path, work)
 

@@ -1,5 +1,6 @@
 // Calls of the daemon. Same origin, its cookie, JSON both ways; what is wrong comes as a Problem.
 
+import type { OwnLogin } from "./types";
 import { heardTime } from "../live/clock";
 
 /** Why a call was not done, in the daemon's words (RFC 9457). */
@@ -85,7 +86,13 @@ export async function request(
     throw new Problem("the daemon does not answer", "unreachable", 0, null, {});
   }
   if (response.ok) return response;
-  throw await problemOf(response);
+  const problem = await problemOf(response);
+  if (problem.details["guardrail"] !== "csrf") throw problem;
+  // This browser logged in anew, in another tab: its cookie is another one, and so is what goes with it.
+  const fresh = (await get<OwnLogin>("/v1/login")).csrf;
+  if (fresh === csrf) throw problem;
+  setCsrf(fresh);
+  return request(method, path, body, signal, headers);
 }
 
 async function problemOf(response: Response): Promise<Problem> {

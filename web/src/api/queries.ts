@@ -35,8 +35,7 @@ export const useWorking = () =>
   useList<api.RunPage, api.RunsQuery>("/v1/runs", { phase: ACTIVE_PHASES.join(","), limit: NOW_ROWS });
 export const useWaiting = () =>
   useList<api.RunPage, api.RunsQuery>("/v1/runs", { phase: WAITING_PHASES.join(","), limit: NOW_ROWS });
-export const useEnded = () =>
-  useList<api.RunPage, api.RunsQuery>("/v1/runs", { outcome: "ok,partial,error,timeout,cancelled,lost", limit: 30 });
+export const useEnded = () => useList<api.RunPage, api.RunsQuery>("/v1/runs", { sort: "ended", limit: 10 });
 export const useGraph = (query: api.GraphQuery) => useList<api.Graph, api.GraphQuery>("/v1/graph", query);
 /** The rows of failures, for what an item that needs somebody does not say; asked once for the same runs. */
 export function useFailed(ids: readonly string[]): ReadonlyMap<string, api.RunRow> {

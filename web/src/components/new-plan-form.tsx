@@ -30,8 +30,11 @@ export function NewPlanForm({ directory }: { directory: string }) {
   const [cwd, setCwd] = useState(directory);
   const [planned, setPlanned] = useState<DryRun | null>(null);
   const [problem, setProblem] = useState<unknown>(null);
+  const [isSending, setSending] = useState(false);
   const [, navigate] = useLocation();
   const submit = async () => {
+    if (isSending) return;
+    setSending(true);
     setProblem(null);
     try {
       const plan = planIn(text);
@@ -42,6 +45,8 @@ export function NewPlanForm({ directory }: { directory: string }) {
     } catch (error) {
       setPlanned(null);
       setProblem(error);
+    } finally {
+      setSending(false);
     }
   };
   return (
@@ -76,7 +81,7 @@ export function NewPlanForm({ directory }: { directory: string }) {
       {planned !== null && <WouldStart planned={planned} />}
       {planned !== null && <AtTimes plan={planIn(text)} cwd={cwd} done={clear} />}
       <Refused error={problem} />
-      <Act type="submit" className="primary" disabled={text.trim() === ""}>
+      <Act type="submit" className="primary" disabled={isSending || text.trim() === ""}>
         {planned !== null ? `Start ${counted(planned.runs.length, "run")}` : "Show what would start"}
       </Act>
     </Form>

@@ -8,6 +8,7 @@ import { preferences } from "../live/preferences";
 import { useStore } from "../live/store";
 import { namedLike, proposed, STARTS, taskIn } from "../text/box";
 import { asked } from "../text/filter";
+import { Boundary } from "./boundary";
 import { StateChip } from "./chip";
 import { Dialog } from "./dialog";
 import { Form } from "./form";
@@ -86,9 +87,11 @@ export function Palette({ onClose }: { onClose: () => void }) {
         ))}
       </ul>
       {task !== null && (
-        <Suspense fallback={<Skeleton />}>
-          <StartTask task={task} agent={agents[chosen]?.name ?? ""} start={start} done={() => (keep(""), onClose())} leave={onClose} />
-        </Suspense>
+        <Boundary>
+          <Suspense fallback={<Skeleton />}>
+            <StartTask task={task} agent={agents[chosen]?.name ?? ""} start={start} done={() => (keep(""), onClose())} leave={onClose} />
+          </Suspense>
+        </Boundary>
       )}
     </Dialog>
   );

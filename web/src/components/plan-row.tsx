@@ -7,7 +7,7 @@ import { countedStates, inWords } from "../text/plan-rows";
 import { stateOf } from "../text/states";
 import { WordChip } from "./chip";
 import { planAt } from "./routes";
-import { useRow } from "./rows";
+import { Cell, useRow } from "./rows";
 import type { RowProps } from "./run-table";
 import { Said } from "./said";
 import { Ago } from "./when";
@@ -21,13 +21,9 @@ export function PlanRow({ refOf, index, run, isOpen, isChosen, onToggle, onChoos
   const row = useRow(`plan/${run.runId}`, index === 0, { ...keys, ArrowRight: () => isOpen || toggle(), ArrowLeft: () => isOpen && toggle() });
   return (
     <div ref={refOf} data-index={index} role="row" className={`runrow${isChosen ? " chosen" : ""}`} aria-level={1} aria-rowindex={index + 2} aria-selected={isChosen} aria-expanded={isOpen} {...row}>
-      <span role="gridcell" className="col-choose">
-        <input type="checkbox" aria-label={`choose ${plain(name)}`} checked={isChosen} tabIndex={-1} onChange={() => onChoose(run)} />
-      </span>
-      <span role="gridcell" className="col-state">
-        <WordChip word={states[0]?.[0] ?? "ok"} />
-      </span>
-      <span role="gridcell" className="col-run">
+      <Cell of="col-choose"><input type="checkbox" aria-label={`choose ${plain(name)}`} checked={isChosen} tabIndex={-1} onChange={() => onChoose(run)} /></Cell>
+      <Cell of="col-state"><WordChip word={states[0]?.[0] ?? "ok"} /></Cell>
+      <Cell of="col-run">
         <button type="button" className="twist" tabIndex={-1} aria-label={isOpen ? "fold" : "unfold"} onClick={toggle}>
           {isOpen ? "▾" : "▸"}
         </button>
@@ -35,17 +31,11 @@ export function PlanRow({ refOf, index, run, isOpen, isChosen, onToggle, onChoos
           <Said text={name} />
         </button>
         <span className="note">{counted((run.below?.runs ?? 0) + 1, "run")}</span>
-      </span>
-      <span role="gridcell" className="col-agent">
-        <Link href={planAt(run.runId)} tabIndex={-1}>plan</Link>
-      </span>
-      <span role="gridcell" className="col-why">
-        {inWords(states)}
-      </span>
-      <span role="gridcell" className="col-att" />
-      <span role="gridcell" className="col-started num">
-        <Ago at={run.createdAt} />
-      </span>
+      </Cell>
+      <Cell of="col-agent"><Link href={planAt(run.runId)} tabIndex={-1}>plan</Link></Cell>
+      <Cell of="col-why">{inWords(states)}</Cell>
+      <Cell of="col-att" />
+      <Cell of="col-started num"><Ago at={run.createdAt} /></Cell>
     </div>
   );
 }
@@ -55,9 +45,7 @@ export function MoreRow({ refOf, index, run, words }: { refOf: RowProps["refOf"]
   const search = new URLSearchParams({ q: `${run.planId === run.runId ? "plan" : "tree"}:${run.runId}` });
   return (
     <div ref={refOf} data-index={index} role="row" className="runrow level-1" aria-level={2} aria-rowindex={index + 2}>
-      <span role="gridcell" className="col-why">
-        {words} <Link href={`/runs?${search}`}>all of them</Link>
-      </span>
+      <Cell of="col-why">{words} <Link href={`/runs?${search}`}>all of them</Link></Cell>
     </div>
   );
 }

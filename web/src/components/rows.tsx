@@ -63,7 +63,7 @@ export function useRow(id: string, isFirst: boolean, keys: Record<string, () => 
       if (active !== id) focused(id);
     },
     onKeyDown: (event: KeyboardEvent<HTMLElement>) => {
-      if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
       const act = keys[event.key === " " ? "Space" : event.key];
       if (act === undefined) return;
       event.preventDefault();
@@ -73,4 +73,9 @@ export function useRow(id: string, isFirst: boolean, keys: Record<string, () => 
       act();
     },
   };
+}
+
+/** A cell of a row, of this class. */
+export function Cell({ of, children }: { of?: string; children?: ReactNode }) {
+  return <span role="gridcell" className={of}>{children}</span>;
 }

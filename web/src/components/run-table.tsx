@@ -9,7 +9,7 @@ import { isEnded } from "../text/states";
 import { StateChip } from "./chip";
 import { Cost, Tokens } from "./cost";
 import { runAt } from "./routes";
-import { useRow } from "./rows";
+import { Cell, useRow } from "./rows";
 import { whyOf } from "./run-line";
 import { RunLink } from "./run-link";
 import { Said } from "./said";
@@ -106,13 +106,9 @@ export function RunTableRow({ refOf, index, run, level, isOpen, isChosen, byEnd,
       {...(has ? { "aria-expanded": isOpen } : {})}
       {...row}
     >
-      <span role="gridcell" className="col-choose">
-        <input type="checkbox" aria-label={`choose ${plain(run.label)}`} checked={isChosen} tabIndex={-1} onChange={() => onChoose(run)} />
-      </span>
-      <span role="gridcell" className="col-state">
-        <StateChip run={run} />
-      </span>
-      <span role="gridcell" className="col-run">
+      <Cell of="col-choose"><input type="checkbox" aria-label={`choose ${plain(run.label)}`} checked={isChosen} tabIndex={-1} onChange={() => onChoose(run)} /></Cell>
+      <Cell of="col-state"><StateChip run={run} /></Cell>
+      <Cell of="col-run">
         {has ? (
           <button type="button" className="twist" tabIndex={-1} aria-label={isOpen ? "fold" : "unfold"} onClick={() => onToggle(run)}>
             {isOpen ? "▾" : "▸"}
@@ -127,29 +123,17 @@ export function RunTableRow({ refOf, index, run, level, isOpen, isChosen, byEnd,
             {run.below.isBound && "+"}
           </span>
         )}
-      </span>
-      <span role="gridcell" className="col-agent note">
-        {run.agentId}
-      </span>
-      <span role="gridcell" className="col-why">
+      </Cell>
+      <Cell of="col-agent note">{run.agentId}</Cell>
+      <Cell of="col-why">
         {run.below !== null && run.below.runs > 0 ? <span className="note">{inWords(countedStates(run.below.states))} · </span> : null}
         <Said text={whyOf(run)} />
-      </span>
-      <span role="gridcell" className="col-att num">
-        {run.attempt === 0 ? "–" : run.attempt}
-      </span>
-      <span role="gridcell" className="col-started num">
-        <Ago at={byEnd ? run.endedAt : run.startedAt} />
-      </span>
-      <span role="gridcell" className="col-took num">
-        {run.startedAt === null ? "–" : <Took from={run.startedAt} to={isEnded(run) ? run.endedAt : null} />}
-      </span>
-      <span role="gridcell" className="col-tokens num">
-        <Tokens run={run} />
-      </span>
-      <span role="gridcell" className="col-cost num">
-        <Cost run={run} />
-      </span>
+      </Cell>
+      <Cell of="col-att num">{run.attempt === 0 ? "–" : run.attempt}</Cell>
+      <Cell of="col-started num"><Ago at={byEnd ? run.endedAt : run.startedAt} /></Cell>
+      <Cell of="col-took num">{run.startedAt === null ? "–" : <Took from={run.startedAt} to={isEnded(run) ? run.endedAt : null} />}</Cell>
+      <Cell of="col-tokens num"><Tokens run={run} /></Cell>
+      <Cell of="col-cost num"><Cost run={run} /></Cell>
     </div>
   );
 }

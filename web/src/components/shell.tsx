@@ -10,6 +10,7 @@ import { useStore } from "../live/store";
 import { counted } from "../text/amounts";
 import { ForOperators } from "./act";
 import { Patterns } from "./bars";
+import { Boundary } from "./boundary";
 import { openDialog } from "./dialogs";
 import { HEADING_ID } from "./heading";
 import { LinkDot, LostBar } from "./link-state";
@@ -28,6 +29,8 @@ export function Shell({ children }: { children: ReactNode }) {
   const asked = useAttention().data?.requests ?? [];
   const answerHere = () => peeked.set(asked[0] ?? null);
   const version = useVersion().data;
+  const [own, setOwn] = useState<string>();
+  if (own === undefined && version !== undefined) setOwn(version.version);
   const { absoluteTimes, notifies } = useStore(preferences);
   const may = useStore(role);
   useKeys({
@@ -68,6 +71,7 @@ export function Shell({ children }: { children: ReactNode }) {
           {version && (
             <>
               daemon {version.version}
+              {own !== version.version && <>, this page is of {own}: <a href="">load it again</a></>}
               <br />
               up <Took from={version.startedAt} to={null} />
               <br />
@@ -134,7 +138,7 @@ export function Shell({ children }: { children: ReactNode }) {
         </header>
         <LostBar />
         <main id="main" tabIndex={-1}>
-          {children}
+          <Boundary key={path.split("/", 3).join("/")}>{children}</Boundary>
         </main>
       </div>
       <nav className="bottom" aria-label="pages on small screens">

@@ -23,6 +23,12 @@ test("after a reconnect and after a reset everything is looked at again", () => 
   expect(changed(changed(NOTHING, event(9, "a")), { kind: "reset", seq: 3 })).toMatchObject({ seq: 3, all: true });
 });
 
+test("a change that no answer has yet is due once more, with what came meanwhile", () => {
+  const asked = changed(NOTHING, event(1, "a"));
+  const after = [{ kind: "flushed" } as const, event(2, "b"), { kind: "late", of: asked } as const].reduce(changed, asked);
+  expect([[...after.runs].sort(), after.seq, after.all]).toEqual([["a", "b"], 2, false]);
+});
+
 test("the first change is due at once, the next a second later", () => {
   const after = changed(NOTHING, event(1, "a"));
   expect(dueIn(NOTHING, 0, 0, FLUSH_MS)).toBeNull();

@@ -17,7 +17,9 @@ export type Happening =
   | { kind: "number"; seq: number }
   | { kind: "reset"; seq: number }
   | { kind: "connected" }
-  | { kind: "flushed" };
+  | { kind: "flushed" }
+  /** Of these there may be no answer that has the change. */
+  | { kind: "late"; of: Changes };
 
 export const NOTHING: Changes = { seq: null, runs: new Set(), all: false };
 
@@ -40,6 +42,8 @@ export function changed(before: Changes, happening: Happening): Changes {
       return { ...before, all: true };
     case "flushed":
       return { ...before, runs: new Set(), all: false };
+    case "late":
+      return { ...before, runs: new Set([...before.runs, ...happening.of.runs]), all: before.all || happening.of.all };
   }
 }
 

@@ -23,8 +23,12 @@ export function startKeys(): void {
   document.addEventListener("keydown", pressed);
 }
 
+/** What a key that is held goes on doing; all else it does once. */
+const MOVES: ReadonlySet<string> = new Set(["j", "k", "ArrowDown", "ArrowUp"]);
+
 function pressed(event: KeyboardEvent): void {
   const name = nameOf(event);
+  if (event.isComposing || (event.repeat && !MOVES.has(name))) return;
   if (name === "Ctrl k") return run(name, event);
   const target = event.target as HTMLElement;
   if (isField(target)) {

@@ -25,16 +25,16 @@ export const preferences = new Store<Preferences>(remembered());
 
 export function prefer(change: Partial<Preferences>): void {
   preferences.update((before) => ({ ...before, ...change }));
-}
-
-function apply(): void {
-  const now = preferences.get();
-  document.documentElement.dataset["theme"] = now.theme;
+  // Not what another tab told: one of another version would write it otherwise, and tell it back, for ever.
   try {
-    localStorage.setItem(NAME, JSON.stringify(now));
+    localStorage.setItem(NAME, JSON.stringify(preferences.get()));
   } catch {
     // Private windows may keep nothing: then it holds until the page is closed.
   }
+}
+
+function apply(): void {
+  document.documentElement.dataset["theme"] = preferences.get().theme;
 }
 
 preferences.subscribe(apply);

@@ -15,6 +15,8 @@ export type Listener = {
   linked: (link: Link) => void;
 };
 
+/** One for each change of a run, and what a notification is made of. */
+const WANTED = "/v1/events?types=run,budget_alert";
 /** The daemon says something every 15 s; when it does not, nobody is there any more. */
 const SILENT_MS = 20_000;
 const RETRY_MS = [250, 500, 1_000];
@@ -60,7 +62,7 @@ async function connection(
   const silence = new AbortController();
   let timer = setTimeout(() => silence.abort(), SILENT_MS);
   try {
-    const response = await fetch(after === null ? "/v1/events" : `/v1/events?after=${after}`, {
+    const response = await fetch(after === null ? WANTED : `${WANTED}&after=${after}`, {
       headers: { accept: "text/event-stream" },
       signal: AbortSignal.any([signal, silence.signal]),
       cache: "no-store",

@@ -15,16 +15,8 @@ import { useAddress } from "../live/address";
 import { alertWords, BAD } from "../text/alerts";
 
 const KINDS: readonly RaisedAlert["kind"][] = [
-  "stuck",
-  "failure_loop",
-  "api_error",
-  "budget_alert",
-  "same_path",
-  "context_pressure",
-  "build_result",
-  "git_commit",
-  "task_milestone",
-  "subagent_spawn",
+  "stuck", "failure_loop", "api_error", "budget_alert", "same_path",
+  "context_pressure", "build_result", "git_commit", "task_milestone", "subagent_spawn",
 ];
 
 export default function AlertsPage() {

@@ -22,8 +22,6 @@ import { plain } from "../text/marks";
 import { causesOf, type Cause } from "../text/causes";
 import { byCause, type Cause as Failure } from "../text/failures";
 
-const ENDED_SHOWN = 10;
-
 export function NowPage() {
   const attention = useAttention();
   const working = useWorking();
@@ -338,15 +336,14 @@ function CauseRow({ cause }: { cause: Cause }) {
 }
 
 function JustEnded({ page }: { page: RunPage }) {
-  const runs = [...page.runs].sort((a, b) => (b.endedAt ?? "").localeCompare(a.endedAt ?? "")).slice(0, ENDED_SHOWN);
-  if (runs.length === 0) return null;
+  if (page.runs.length === 0) return null;
   return (
     <section aria-label="just ended">
       <SectionHead title="Just ended" number="">
         <Link href="/runs">all runs</Link>
       </SectionHead>
       <ul className="box lines">
-        {runs.map((run) => (
+        {page.runs.map((run) => (
           <EndedLine key={run.runId} run={run} />
         ))}
       </ul>

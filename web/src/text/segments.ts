@@ -4,13 +4,8 @@ export type Kind = "work" | "wait" | "person" | "check" | "ok" | "bad";
 export type Segment = { from: number; to: number; kind: Kind };
 
 const KINDS: Record<string, Kind> = {
-  waiting: "wait",
-  queued: "wait",
-  retry_wait: "wait",
-  spawning: "wait",
-  running: "work",
-  ending: "work",
-  verifying: "check",
+  waiting: "wait", queued: "wait", retry_wait: "wait", spawning: "wait",
+  running: "work", ending: "work", verifying: "check",
 };
 
 /** What was done in each phase, from the events of a journal.

@@ -1,21 +1,8 @@
 // What a run is in one word, with the shape and hue by which it is told without reading.
 
 export type Shape =
-  | "bubble"
-  | "diamond"
-  | "ring"
-  | "dashedTick"
-  | "lines"
-  | "dashed"
-  | "turning"
-  | "bars"
-  | "tick"
-  | "wave"
-  | "half"
-  | "cross"
-  | "hands"
-  | "triangle"
-  | "slash";
+  | "bubble" | "diamond" | "ring" | "dashedTick" | "lines" | "dashed" | "turning" | "bars"
+  | "tick" | "wave" | "half" | "cross" | "hands" | "triangle" | "slash";
 export type Hue = "you" | "work" | "idle" | "ok" | "bad";
 export type State = { word: string; shape: Shape; hue: Hue };
 

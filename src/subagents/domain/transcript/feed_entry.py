@@ -48,10 +48,11 @@ def feed_documents(
     as it is now, or as it was when the entry was written.
     """
     wanted: list[tuple[str, Document]] = []
-    news = _news(run, event, seq)
-    if news is not None and news[0] in names:
-        name, fields = news
-        own = {"type": "event", "event": name, "agentId": run.resolved.label, **fields}
+    name, fields = _news(run, event, seq) or ("", None)
+    if name in names:
+        # Made only where it is wanted: a result is long, and its secrets are looked for.
+        told = _end(run) if fields is None else fields
+        own = {"type": "event", "event": name, "agentId": run.resolved.label, **told}
         wanted.append((name, own))
     if RUN in names:
         wanted.append((RUN, _step(run, event)))
@@ -67,15 +68,15 @@ def feed_documents(
     )
 
 
-def _news(run: Run, event: Event, seq: int) -> tuple[str, Document] | None:
-    """The name and the own fields of the structured event; None for all other events."""
+def _news(run: Run, event: Event, seq: int) -> tuple[str, Document | None] | None:
+    """The name and the own fields, None = those of the end; None for all other events."""
     match event:
         case Alerted(alert=alert):
             return str(alert.kind), dict(alert.fields)
         case ParentNotified(message=message, priority=priority):
             return CC_MESSAGE, {"text": redact(message), "priority": priority}
         case _:
-            return (COMPLETION, _end(run)) if run.is_settled_by(seq) else None
+            return (COMPLETION, None) if run.is_settled_by(seq) else None
 
 
 def _end(run: Run) -> Document:

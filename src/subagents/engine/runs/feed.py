@@ -286,6 +286,9 @@ class Follower:
         self._names = names
         self._rows_of = rows_of
         self._changed = ChangedRuns(feed.clock)
+        # The first look is this follower's alone, which may be far behind. Later ones follow a
+        # commit that woke all, and share one read.
+        self._read = feed.page
         self.number = after
 
     @property
@@ -308,13 +311,10 @@ class Follower:
         clock = self._feed.clock
         due_ms = clock.steady_ms() + int(wait_s * 1000)
         woken = asyncio.Event()
-        # The first look is this follower's alone, which may be far behind. Later ones follow a
-        # commit that woke all, and share one read.
-        read = self._feed.page
         with self._feed.woken(woken):
             while True:
                 woken.clear()
-                page = await read(self.number)
+                page = await self._read(self.number)
                 found = await self._wanted(page)
                 self.number = page.number
                 rows = await self._rows(page.known)
@@ -328,7 +328,7 @@ class Follower:
                     if woken.is_set():
                         await clock.sleep(PACE_S)
                     if woken.is_set() or self._feed.look_ms is not None:
-                        read = self._feed.news
+                        self._read = self._feed.news
 
     async def _wanted(self, page: Page) -> list[FeedDocument]:
         found: list[FeedDocument] = []

@@ -1,10 +1,9 @@
 // The contract: each check with its evidence, and on failure what was said beside what was found.
 import type { Check, RunDetail } from "../../api/types";
-import { Mark } from "../../components/chip";
+import { WordChip } from "../../components/chip";
 import { Panel } from "../../components/panel";
 import { Said } from "../../components/said";
 import { Ago } from "../../components/when";
-import type { Hue, Shape } from "../../text/states";
 import { isEnded } from "../../text/states";
 
 type Wanted = { target: string; demand: string };
@@ -22,11 +21,10 @@ export function Contract({ run }: { run: RunDetail }) {
         found === null ? (
           "checked when the worker says that it is done"
         ) : found.vacuous ? (
-          <Mark shape="wave" hue="you" text="vacuous: all of it held before the work began, so it proves nothing" />
+          <WordChip word="vacuous" text="vacuous: all of it held before the work began, so it proves nothing" />
         ) : (
-          <Mark
-            shape={found.status === "passed" ? "tick" : found.status === "failed" ? "cross" : "dashed"}
-            hue={found.status === "passed" ? "ok" : found.status === "failed" ? "bad" : "idle"}
+          <WordChip
+            word={found.status === "passed" ? "ok" : found.status === "failed" ? "failed" : "waiting"}
             text={found.status === "skipped" ? "could not check" : `${passed} of ${found.checks.length} passed`}
           />
         )
@@ -47,7 +45,7 @@ export function Contract({ run }: { run: RunDetail }) {
         {found === null || found.checks.length === 0
           ? wantedOf(contract).map((each) => (
               <li key={`${each.target}/${each.demand}`}>
-                <Mark shape="dashed" hue="idle" text={isEnded(run) ? "not checked" : "not yet"} />
+                <WordChip word="waiting" text={isEnded(run) ? "not checked" : "not yet"} />
                 <Said text={each.target} mono />
                 <span className="note">{each.demand}</span>
               </li>
@@ -60,14 +58,10 @@ export function Contract({ run }: { run: RunDetail }) {
 }
 
 function CheckLine({ check, vacuous }: { check: Check; vacuous: boolean }) {
-  const mark = !check.passed
-    ? { shape: "cross", hue: "bad", text: "failed" }
-    : vacuous
-      ? { shape: "wave", hue: "you", text: "vacuous" }
-      : { shape: "tick", hue: "ok", text: "passed" };
+  const word = !check.passed ? "failed" : vacuous ? "vacuous" : "ok";
   return (
     <li>
-      <Mark shape={mark.shape as Shape} hue={mark.hue as Hue} text={mark.text} />
+      <WordChip word={word} text={word === "ok" ? "passed" : word} />
       <div>
         <Said text={check.target === "" ? check.type : check.target} mono />
         {(check.reason ?? check.evidence) !== null && (

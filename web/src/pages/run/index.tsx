@@ -17,12 +17,16 @@ import { TimelineTab } from "./timeline";
 import { TranscriptTab } from "./transcript";
 import { TreeTab } from "./tree";
 
-const TABS = ["overview", "transcript", "timeline", "tree", "changes", "messages", "raw"] as const;
-type Tab = (typeof TABS)[number];
+const TABS = {
+  overview: OverviewTab, transcript: TranscriptTab, timeline: TimelineTab, tree: TreeTab,
+  changes: ChangesTab, messages: MessagesTab, raw: RawTab,
+};
+type Tab = keyof typeof TABS;
 
 export default function RunPage({ id, tab }: { id: string; tab: string }) {
   const query = useRun(id);
   const run = query.data;
+  const Body = TABS[tab as Tab] ?? OverviewTab;
   return (
     <>
       <Heading title={run === undefined ? id : `${stateOf(run).word}: ${plain(run.label)}`}>
@@ -41,7 +45,7 @@ export default function RunPage({ id, tab }: { id: string; tab: string }) {
             <Tabs run={found} tab={tab} />
             <Suspense fallback={<Skeleton />}>
               <div className="tab">
-                <TabBody run={found} tab={tab as Tab} />
+                <Body run={found} />
               </div>
             </Suspense>
           </>
@@ -65,7 +69,7 @@ function Tabs({ run, tab }: { run: RunDetail; tab: string }) {
   }, [tab]);
   return (
     <nav ref={place} className="tabs" aria-label="about this run">
-      {TABS.map((each) => (
+      {(Object.keys(TABS) as Tab[]).map((each) => (
         <Link
           key={each}
           href={runAt(run.runId, each === "overview" ? "" : each)}
@@ -77,23 +81,4 @@ function Tabs({ run, tab }: { run: RunDetail; tab: string }) {
       ))}
     </nav>
   );
-}
-
-function TabBody({ run, tab }: { run: RunDetail; tab: Tab }) {
-  switch (tab) {
-    case "transcript":
-      return <TranscriptTab run={run} />;
-    case "timeline":
-      return <TimelineTab run={run} />;
-    case "tree":
-      return <TreeTab run={run} />;
-    case "changes":
-      return <ChangesTab run={run} />;
-    case "messages":
-      return <MessagesTab run={run} />;
-    case "raw":
-      return <RawTab run={run} />;
-    default:
-      return <OverviewTab run={run} />;
-  }
 }

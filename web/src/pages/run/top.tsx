@@ -1,5 +1,5 @@
 // The head of a run's page: state, the sentence of why, the numbers, and what can be done.
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { cancel, interrupt, keep, markRead, pause, redeliver, resume, retry, retrySoon, send, steer } from "../../api/actions";
 import { useRunStatus } from "../../api/queries";
@@ -135,10 +135,9 @@ function Actions({ run }: { run: RunDetail }) {
   const [, navigate] = useLocation();
   const whyNot = useWhyNot();
   const ended = isEnded(run);
-  const again = async () => {
-    const [id = null] = await retry([run]);
-    if (id !== null) navigate(runAt(id));
-  };
+  // Whoever went on to another page meanwhile stays there.
+  const follow = (id: string) => location.pathname.includes(runAt(run.runId)) && navigate(runAt(id));
+  const again = async () => (await retry([run])).forEach(follow);
   const togglePause = () => void (run.paused ? resume(run) : pause(run));
   const steerNow = () => setBox("steer");
   const goOn = () => setBox("continue");
@@ -146,7 +145,7 @@ function Actions({ run }: { run: RunDetail }) {
   useKeys({
     ...(run.pendingRequestCount > 0 ? { a: answerNow } : {}),
     ...(ended
-      ? { r: () => retrySoon([run], (id) => navigate(runAt(id))), ...(can(run, "resume") ? { n: goOn } : {}), x: () => void markRead([run]) }
+      ? { r: () => retrySoon([run], follow), ...(can(run, "resume") ? { n: goOn } : {}), x: () => void markRead([run]) }
       : {
           ...(can(run, "steer") ? { s: steerNow } : {}),
           ...(can(run, "interrupt") ? { i: () => void interrupt(run) } : {}),
@@ -189,9 +188,12 @@ function Actions({ run }: { run: RunDetail }) {
 function Say({ run, kind, onClose }: { run: RunDetail; kind: "steer" | "continue"; onClose: () => void }) {
   const [words, setWords, clear] = useDraft(`${kind}/${run.runId}`);
   const what = kind === "steer" ? "a message for its worker" : "what to do next in the same session";
+  const isSending = useRef(false);
   const submit = async () => {
-    if (words.trim() === "") return;
+    if (words.trim() === "" || isSending.current) return;
+    isSending.current = true;
     const isTaken = await (kind === "steer" ? steer(run, words) : send(run, words));
+    isSending.current = false;
     if (!isTaken) return;
     clear();
     onClose();
@@ -201,7 +203,7 @@ function Say({ run, kind, onClose }: { run: RunDetail; kind: "steer" | "continue
       className="say"
       onSend={submit}
       onKeyDown={(event) => {
-        if (event.key === "Escape") onClose();
+        if (event.key === "Escape" && !event.nativeEvent.isComposing) onClose();
         if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void submit();
       }}
     >

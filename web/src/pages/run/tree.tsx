@@ -7,7 +7,7 @@ import { StateChip, WordChip } from "../../components/chip";
 import { BudgetBar, Dollars } from "../../components/cost";
 import { Panel } from "../../components/panel";
 import { runAt, treeAt } from "../../components/routes";
-import { RowScope, useRow } from "../../components/rows";
+import { Cell, RowScope, useRow } from "../../components/rows";
 import { useRowsInView } from "../../components/rows-in-view";
 import { RunLink } from "../../components/run-link";
 import { Said } from "../../components/said";
@@ -94,21 +94,13 @@ function Row({ refOf, index, row, onTurn }: RowProps) {
       <Indent level={row.level} />
       {row.kind === "run" ? <RunCells node={row.node} isOpen={row.isOpen} onTurn={onTurn} /> : row.kind === "group" ? (
         <>
-          <span role="gridcell" className="twist" />
-          <span role="gridcell">
-            <WordChip word={row.word} text={`${row.nodes.length} ${row.word}`} />
-          </span>
-          <span role="gridcell">
-            <button type="button" className="plain" tabIndex={-1} onClick={onTurn}>unfold</button>
-          </span>
-          <span role="gridcell" className="why note">
-            {row.nodes.slice(0, 4).map((each) => each.label).join(", ")} …
-          </span>
+          <Cell of="twist" />
+          <Cell><WordChip word={row.word} text={`${row.nodes.length} ${row.word}`} /></Cell>
+          <Cell><button type="button" className="plain" tabIndex={-1} onClick={onTurn}>unfold</button></Cell>
+          <Cell of="why note">{row.nodes.slice(0, 4).map((each) => each.label).join(", ")} …</Cell>
         </>
       ) : (
-        <span role="gridcell" className="note">
-          {counted(row.number, "more run")}: a tree shows at most 1,000
-        </span>
+        <Cell of="note">{counted(row.number, "more run")}: a tree shows at most 1,000</Cell>
       )}
     </div>
   );
@@ -128,36 +120,22 @@ function Indent({ level }: { level: number }) {
 function RunCells({ node, isOpen, onTurn }: { node: RunNode; isOpen: boolean | null; onTurn: () => void }) {
   return (
     <>
-      <span role="gridcell" className="twist">
+      <Cell of="twist">
         {isOpen !== null && (
           <button type="button" className="twist" tabIndex={-1} aria-label={isOpen ? "fold" : "unfold"} onClick={onTurn}>
             {isOpen ? "▾" : "▸"}
           </button>
         )}
-      </span>
-      <span role="gridcell">
-        <StateChip run={node} />
-      </span>
-      <span role="gridcell" className="label">
-        <RunLink run={node} tabIndex={-1} />
-      </span>
-      <span role="gridcell" className="note">
-        {node.agentId}
-      </span>
-      <span role="gridcell" className="why">
-        <Said text={node.why ?? ""} />
-      </span>
+      </Cell>
+      <Cell><StateChip run={node} /></Cell>
+      <Cell of="label"><RunLink run={node} tabIndex={-1} /></Cell>
+      <Cell of="note">{node.agentId}</Cell>
+      <Cell of="why"><Said text={node.why ?? ""} /></Cell>
       {node.budget !== null && (
-        <span role="gridcell">
-          <BudgetBar budget={node.budget} />
-        </span>
+        <Cell><BudgetBar budget={node.budget} /></Cell>
       )}
-      <span role="gridcell" className="note num">
-        {node.elapsedMs === null ? "–" : span(node.elapsedMs)}
-      </span>
-      <span role="gridcell" className="note num">
-        <Dollars usage={node.subtreeUsage ?? node.usage} />
-      </span>
+      <Cell of="note num">{node.elapsedMs === null ? "–" : span(node.elapsedMs)}</Cell>
+      <Cell of="note num"><Dollars usage={node.subtreeUsage ?? node.usage} /></Cell>
     </>
   );
 }
