@@ -36,7 +36,7 @@ LINE_CHARS_MAX: Final = 300
 STEPS_MAX: Final = 5_000
 """The most runs of a plan that are looked at: a thousand steps, and retries of them."""
 ASKS: Final = frozenset({ParentNotified, RequestAsked, Spawned})
-"""Besides ``ENDS``: events with which a run can begin to need somebody."""
+"""Events, with ``ENDS``, by which a run can begin to need somebody."""
 LIVE: Final = tuple(phase for phase in Phase if phase not in SETTLED)
 FAILED: Final = frozenset({Status.ERROR, Status.TIMEOUT, Status.LOST})
 
