@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-import os
 import signal
 import threading
 from collections.abc import AsyncIterator
@@ -80,6 +79,7 @@ def test_an_error_of_its_beginning_is_the_callers(tmp_path: Path) -> None:
 @pytest.mark.requirement("python:sync")
 def test_a_ctrl_c_while_it_opens_closes_what_was_opened() -> None:
     interrupted, closed = threading.Event(), []
+    main = threading.get_ident()
 
     def interrupt(*_: object) -> None:
         interrupted.set()
@@ -87,7 +87,7 @@ def test_a_ctrl_c_while_it_opens_closes_what_was_opened() -> None:
 
     @asynccontextmanager
     async def opens() -> AsyncIterator[Any]:
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.pthread_kill(main, signal.SIGINT)  # to another, it would wait on
         await asyncio.to_thread(interrupted.wait, 10)
         yield None
         pytest.fail("it ended well")

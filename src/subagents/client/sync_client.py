@@ -19,7 +19,7 @@ from collections.abc import (
 from concurrent.futures import CancelledError, Future
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from functools import wraps
-from typing import Concatenate, Generic, ParamSpec, TypeVar
+from typing import Concatenate, Final, Generic, ParamSpec, TypeVar
 
 from subagents.api.wire.message_answers import Message
 from subagents.api.wire.run_answers import RunResult
@@ -29,6 +29,8 @@ from subagents.client.run_handle import RunHandle, timeout_of
 A = TypeVar("A")
 P = ParamSpec("P")
 T = TypeVar("T")
+CLOSE_S: Final = 5.0
+"""The most that is waited for what a Ctrl-C left at work."""
 
 
 class _Left(Exception):
@@ -67,9 +69,19 @@ class LoopThread:
                 return
 
     def close(self) -> None:
+        # A Ctrl-C may have come before anybody knew what was started.
+        self.start(_cancel_others()).exception()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+async def _cancel_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for each in others:
+        each.cancel()
+    if others:
+        await asyncio.wait(others, timeout=CLOSE_S)
 
 
 class _Blocking(Generic[A]):
