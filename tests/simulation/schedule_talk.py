@@ -89,8 +89,12 @@ class Times:
         if before is not None and _is_forgotten(before, schedule):
             self._fail("what was decided stays decided", schedule_id)
         for each in schedule.times:
-            key = (schedule_id, each.due_ms, each.by_hand)
-            if each.run_ids and key not in self._started:
+            # Of itself, or of the one that it replaced, whose open runs count for its overlap.
+            is_known = any(
+                key[1:] == (each.due_ms, each.by_hand) and run_ids == {*each.run_ids}
+                for key, run_ids in self._started.items()
+            )
+            if each.run_ids and not is_known:
                 self._fail("a time is decided with its runs", f"{schedule_id} {each.due_ms}")
 
     def may_cancel(self, run: Run) -> bool:

@@ -373,7 +373,7 @@ class Store(Database, Protocol):
     def load_leases(self) -> Sequence[Lease]: ...
 
     def load_keys(self, run_ids: Iterable[RunId] | None = None) -> Mapping[RunId, set[str]]:
-        """The keys already applied to these runs; None = to every open run."""
+        """The keys already applied to these runs; None = to all that ``load_open`` loads."""
 
     def load_idempotency(self, since_ms: int) -> Sequence[RememberedKey]:
         """The keys that were given after a time."""

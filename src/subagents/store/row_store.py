@@ -233,7 +233,7 @@ class RowStore(ABC):
         return self._read("load_leases", rows.LEASE, self._ours)
 
     def load_keys(self, run_ids: Iterable[RunId] | None = None) -> Mapping[RunId, set[str]]:
-        """See ``ports.Store.load_keys``; None = of every open run, in one pass."""
+        """See ``ports.Store.load_keys``; None is one pass."""
         if run_ids is None:
             found = self._read("load_open_keys", rows.APPLIED, self._ours)
         else:

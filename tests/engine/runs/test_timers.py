@@ -5,7 +5,9 @@ from tests.engine.world import World
 
 from subagents.domain.run.events import ClockStepped
 from subagents.domain.run.outcome import Status
-from subagents.domain.run.run import Phase
+from subagents.domain.run.run import OVER, Phase
+from subagents.errors import StoreUnavailable
+from subagents.ports import Batch
 
 
 @pytest.mark.requirement("timers:redriven")
@@ -89,3 +91,33 @@ async def test_a_run_that_waits_for_its_children_has_its_next_turn_although_the_
 
     assert len(world.runtime.turns) == 1
     assert await world.folded(parent) == run
+
+
+@pytest.mark.requirement("timers:clock-steps", "commit:failure-recovers")
+@pytest.mark.world(max_spawn_depth=2)
+async def test_a_step_whose_commit_was_made_though_its_answer_was_lost_is_told_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent = await world.spawn("parent", run_timeout_seconds=1_000)
+    await world.until(parent, Phase.RUNNING)
+    child = await world.spawn_child(parent, "slow")
+    await world.until(child, Phase.RUNNING)
+    commit, lost = world.store.commit, []
+
+    def commit_badly(batch: Batch) -> int:
+        if not lost:
+            lost.append(commit(batch))
+            raise StoreUnavailable("the answer was lost")
+        if (known := world.store.run(child)) is not None and known.phase in OVER:
+            monkeypatch.undo()
+            world.store.failures_left = 1
+        return commit(batch)
+
+    monkeypatch.setattr(world.store, "commit", commit_badly)
+    world.clock.suspend(3_600)
+    world.engine.timers.take_step()
+    await world.until(parent)
+
+    for run_id in (parent, child):
+        told = [entry.event for entry in world.store.journal(run_id, limit=100)]
+        assert [e.by_ms for e in told if isinstance(e, ClockStepped)] == [3_600_000]

@@ -115,7 +115,10 @@ class Timers:
     def tell_again(self) -> None:
         """Apply again the steps that were in no commit, after memory was lost and loaded again."""
         for key in tuple(self._untold):
+            before = dict(self._ledger.live)
             self._move(key)
+            if self._ledger.live == before:
+                del self._untold[key]  # the commit was made: only its answer was lost
 
     def now_for(self, run: Run) -> int:
         """The time by which a run as it is stored is to be judged, in milliseconds since 1970."""

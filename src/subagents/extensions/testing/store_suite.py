@@ -188,6 +188,18 @@ def a_signals_key_is_applied_once_per_run(place: StorePlace) -> None:
         expect("keys of one", found=store.load_keys([one.id]), wanted={one.id: {"exit"}})
 
 
+@SUITE.behaviour("store:keys-of-children")
+def an_ended_child_that_is_loaded_has_its_keys(place: StorePlace) -> None:
+    parent = a_run(1)
+    child = over(below(a_run(2), parent))
+    alone = over(a_run(3))
+    with closing(opened(place)) as store:
+        store.commit(spawned(parent, child, alone))
+        store.commit(Batch(journal=[entry(each, seq=2, key="exit") for each in (child, alone)]))
+
+        expect("keys", found=store.load_keys(), wanted={child.id: {"exit"}})
+
+
 @SUITE.behaviour("store:journal-order")
 def a_journal_has_one_event_per_number_and_is_paged(place: StorePlace) -> None:
     run = a_run(1)

@@ -160,10 +160,14 @@ SELECT run_id, attempt, owner, epoch, until_ms, cursor, checksum FROM lease
 WHERE run_id NOT IN (SELECT name FROM set_aside);
 
 -- name: load_open_keys
-SELECT journal.number, journal.run_id, journal.seq, at_ms, type, key, data, checksum
-FROM run CROSS JOIN journal ON journal.run = run.number
-WHERE run.is_over = 0 AND journal.key IS NOT NULL
-  AND run.run_id NOT IN (SELECT name FROM set_aside);
+-- Of every run that load_open loads.
+SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM journal
+WHERE run IN (
+    SELECT number FROM run WHERE is_over = 0
+    UNION ALL
+    SELECT child.number FROM run CROSS JOIN run AS child ON child.requester_run = run.run_id
+    WHERE run.is_over = 0)
+  AND key IS NOT NULL AND run_id NOT IN (SELECT name FROM set_aside);
 
 -- name: load_keys
 SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM journal

@@ -448,10 +448,16 @@ WHERE coalesce((SELECT part = ANY($1::smallint[]) FROM {schema}.run
   AND run_id NOT IN (SELECT name FROM {schema}.set_aside);
 
 -- name: load_open_keys
-SELECT journal.number, journal.run_id, journal.seq, at_ms, type, key, data, checksum
-FROM {schema}.run JOIN {schema}.journal ON journal.run = run.number
-WHERE run.is_over = 0 AND journal.key IS NOT NULL AND part = ANY($1::smallint[])
-  AND run.run_id NOT IN (SELECT name FROM {schema}.set_aside);
+-- Of every run that load_open loads.
+WITH opened AS (
+  SELECT number, run_id FROM {schema}.run WHERE is_over = 0 AND part = ANY($1::smallint[]))
+SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM {schema}.journal
+WHERE run IN (
+    SELECT number FROM opened
+    UNION ALL
+    SELECT child.number
+    FROM opened JOIN {schema}.run AS child ON child.requester_run = opened.run_id)
+  AND key IS NOT NULL AND run_id NOT IN (SELECT name FROM {schema}.set_aside);
 
 -- name: load_keys
 SELECT number, run_id, seq, at_ms, type, key, data, checksum FROM {schema}.journal
