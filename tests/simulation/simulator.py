@@ -116,7 +116,7 @@ def _simulate(
     clock = VirtualClock(loop)
     world = World(seed, loop, clock, judge)
     judge.now_s = loop.time
-    judge.clock_set_ms = lambda: clock.taken_ms
+    judge.clock_set_ms = lambda: clock.moved_ms
     rng = random.Random(f"{seed}:settings")
     settings, faults = settings_of(rng, burst=burst_of(seed)), faults_of(rng)
     if not is_sound:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, ContextVar
 from typing import Any, Final, TypeVar, TypeVarTuple
 
+from subagents.engine.runs.timers import STEP_MS_MIN
 from subagents.ports import EngineClock
 
 T = TypeVar("T")
@@ -214,6 +215,8 @@ class VirtualClock(EngineClock):
         self.skew_ms = 0
         self.taken_ms = 0
         """What of it the daemon has noticed."""
+        self.moved_ms = 0
+        """What of that was enough at once to move what is due."""
         self.before_sleep: Callable[[], None] = lambda: None
         """May raise: a sleep needs memory, too."""
 
@@ -228,6 +231,7 @@ class VirtualClock(EngineClock):
 
     def take_step_ms(self) -> int:
         step_ms, self.taken_ms = self.skew_ms - self.taken_ms, self.skew_ms
+        self.moved_ms += step_ms if abs(step_ms) >= STEP_MS_MIN else 0
         return step_ms
 
     async def sleep(self, seconds: float) -> None:

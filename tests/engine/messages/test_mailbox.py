@@ -216,7 +216,7 @@ def test_a_wait_returns_when_the_provider_refuses_an_awaited_run_and_once_only(
 
 
 @pytest.mark.requirement("delivery:consumed-once", "commit:failure-recovers")
-async def test_what_a_failed_commit_was_to_consume_is_unread_and_consumed_by_the_next_who_says_so(
+async def test_what_a_failed_commit_was_to_consume_stays_with_its_reader_until_somebody_says_so(
     world: World,
 ) -> None:
     run_id = await world.spawn("hang")
@@ -228,7 +228,8 @@ async def test_what_a_failed_commit_was_to_consume_is_unread_and_consumed_by_the
         await world.engine.mailbox.acknowledge([row.message.id], reader="first")
     await world.clock.until(lambda: world.engine.degraded is None, within_s=30)
 
+    offered = await world.clock.result(world.engine.mailbox.offer_inbox(ME, reader="second"))
     done = world.engine.mailbox.acknowledge([row.message.id], reader="second")
 
-    assert await world.clock.result(done) == 1
+    assert (offered, await world.clock.result(done)) == ((), 1)
     assert world.store.inbox(ME, unconsumed=True) == []

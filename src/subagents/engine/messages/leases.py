@@ -23,13 +23,16 @@ _NOBODY: Final = ""
 LAPSED_MAX: Final = 10_000
 """Messages whose lapses are remembered; beyond that the oldest are forgotten."""
 
+Held = tuple[str, int]
+"""Its reader, and until when by the steady clock."""
+
 
 class MessageLeases:
     """The leases, and how many of them ran out unanswered; a restart forgets both."""
 
     def __init__(self, clock: EngineClock) -> None:
         self._clock = clock
-        self._held: dict[str, tuple[str, int]] = {}
+        self._held: dict[str, Held] = {}
         self._lapsed: dict[str, int] = {}
 
     def is_free(self, message_id: str, reader: str | None) -> bool:
@@ -52,15 +55,23 @@ class MessageLeases:
         if self.is_held_by(message_id, reader):
             del self._held[message_id]
 
-    def close(self, message_id: str) -> None:
-        """It was consumed (the commit may be under way): it is offered no more."""
+    def close(self, message_id: str) -> Held | None:
+        """It was consumed (the commit may be under way): it is offered no more.
+
+        Returns:
+            The lease that this ends, for ``reopen``.
+        """
+        ended = self._held.get(message_id)
         self._held[message_id] = (_NOBODY, self._clock.steady_ms() + OFFER_MS)
         self._lapsed.pop(message_id, None)
+        return ended
 
-    def reopen(self, message_id: str) -> None:
-        """It is unread again."""
+    def reopen(self, message_id: str, held: Held | None = None) -> None:
+        """It is unread again, and still with its reader where that one is named."""
         if self.is_closed(message_id):
             del self._held[message_id]
+            if held is not None:
+                self._held[message_id] = held
 
     def is_closed(self, message_id: str) -> bool:
         return self.is_held_by(message_id, _NOBODY)

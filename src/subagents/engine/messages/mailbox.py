@@ -22,7 +22,7 @@ from subagents.engine.kernel import addresses
 from subagents.engine.kernel.kernel import Kernel
 from subagents.engine.kernel.tasks import wait_at_most
 from subagents.engine.kernel.waiters import Wakeups
-from subagents.engine.messages.leases import MessageLeases
+from subagents.engine.messages.leases import Held, MessageLeases
 from subagents.errors import NotFound, StoreUnavailable, UsageError
 from subagents.ports import Batch, InboxRow
 
@@ -77,8 +77,8 @@ class Mailbox:
         """Waits that are under way, by the runs and sessions that they are for."""
         self._expected: dict[str, int] = {}
         """Messages that a client polls for, and until when it should have come."""
-        self._consuming: set[str] = set()
-        """Messages whose consumption is on its way to the disk."""
+        self._consuming: dict[str, Held | None] = {}
+        """Messages whose consumption is on its way to the disk, and who had them."""
         self._told: dict[tuple[SessionKey, str], None] = {}
         """Needs that a wait has reported to a session; a restart forgets them."""
 
@@ -86,7 +86,7 @@ class Mailbox:
         """Wake everybody who waits for one of these runs, or for anything of their requester."""
         for message_id, _, _ in batch.consumed:
             self.leases.close(message_id)
-            self._consuming.discard(message_id)
+            self._consuming.pop(message_id, None)
         for message_id in batch.reopened:
             self.leases.reopen(message_id)
         if not self._wakeups:
@@ -105,8 +105,8 @@ class Mailbox:
 
         Else a reader that acknowledges it next would hear that this is done already.
         """
-        for message_id in self._consuming:
-            self.leases.reopen(message_id)
+        for message_id, held in self._consuming.items():
+            self.leases.reopen(message_id, held)
         self._consuming.clear()
         self.wake_all()
 
@@ -466,8 +466,7 @@ class Mailbox:
         if self.leases.is_closed(message_id):
             return False  # by another call, whose commit this row did not show yet
         self._ledger.consume_message(message_id, reader)
-        self.leases.close(message_id)
-        self._consuming.add(message_id)
+        self._consuming[message_id] = self.leases.close(message_id)
         return True
 
 
