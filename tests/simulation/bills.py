@@ -113,7 +113,8 @@ def _judges_below(judge: Judge, holder: Run) -> int:
 
 def look_at_hold(judge: Judge, run: Run) -> None:
     """A request was just granted: it fits into what is left of the nearest limit above it."""
-    for is_tokens in (True, False):
+    # What has no price cannot be kept below a cost.
+    for is_tokens in (True, False) if _held(run, is_tokens=False) else (True,):
         holder: Run | None = run
         while holder is not None:
             budget = holder.spec.budget
