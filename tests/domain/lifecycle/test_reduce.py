@@ -957,6 +957,26 @@ def test_each_message_is_told_once_whatever_the_clock_is_set_to(by_ms: int) -> N
     assert [effect.message for effect in life.of(SteerAttempt)] == ["be brief"]
 
 
+@pytest.mark.requirement("steer:next-turn")
+def test_an_attempt_in_a_new_session_begins_with_what_those_before_it_were_told() -> None:
+    spec = RunSpec(task="do it", retry_count=2, retry_delay=0)
+    life = Life.begin(spec, a_resolved(abilities=ALL_ABILITIES)).steer("in English").grant()
+    life.start().steer("be brief")
+    life.apply(SteerSettled(at_ms=life.at_ms, number=2, taken=True))
+
+    life.exit(1).timer().grant()
+    begun = compose(life.run)
+    life.start().steer("hurry")
+    life.apply(SteerSettled(at_ms=life.at_ms, number=3, taken=True))
+
+    told = "[Message from me]:\nin English\n\n[Message from me]:\nbe brief"
+    assert begun.endswith(f"Original task: do it\n\n{told}")
+    assert compose(life.run) == begun
+    life.exit(1).timer().grant()
+    assert compose(life.run) == f"{begun}\n\n[Message from me]:\nhurry"
+    assert life.start().exit().run.control.told == ()
+
+
 @pytest.mark.requirement("pause:queued")
 def test_a_paused_retry_is_held_until_it_is_resumed() -> None:
     life = in_phase(Phase.RETRY_WAIT).pause()

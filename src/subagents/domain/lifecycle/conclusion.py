@@ -142,8 +142,8 @@ def _released(run: Run) -> Run:
         run = replace(run, retry=replace(run.retry, due_ms=None))
     if run.waiting.deadline_ms is not None:
         run = replace(run, waiting=replace(run.waiting, deadline_ms=None))
-    if run.control.paused or run.control.steers:
-        control = replace(run.control, paused=False, frozen_since_ms=None, steers=())
+    if run.control.paused or run.control.steers or run.control.told:
+        control = replace(run.control, paused=False, frozen_since_ms=None, steers=(), told=())
         run = replace(run, control=control)
     return run
 

@@ -301,7 +301,7 @@ def _slot_granted(run: Run, event: events.SlotGranted) -> Transition:
         token_hashes=(event.token_hash,) if event.token_hash else (),
         node=event.node,
         handed_over=run.retry.handed_over,
-        steers_before=run.control.steers_total if run.control.steers else 0,
+        steers_before=run.control.steers_total if run.control.steers or run.control.told else 0,
     )
     # Kept over retries: the run's budget of seconds counts from its first slot.
     started_ms = run.times.started_at_ms or event.at_ms

@@ -1,10 +1,14 @@
 """Small steps that every part of the reducer takes."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from subagents.domain.run.effects import ConsumeChildren, FollowUp, Transition
 from subagents.domain.run.run import Attempt, Phase, Run, Steer
 from subagents.domain.run.values import RunId, replace
+
+TOLD_MAX: Final = 20
+"""Messages of at most 4,000 characters that a run keeps for an attempt in a new session."""
 
 
 def enter(run: Run, phase: Phase, at_ms: int, **changes: object) -> Run:
@@ -19,10 +23,11 @@ def with_attempt(run: Run, attempt: Attempt) -> Run:
 
 
 def steered(run: Run, steers: tuple[Steer, ...]) -> Run:
-    """The run with these messages left for its worker."""
+    """The run with these messages left for its worker; the others went to it."""
     if steers == run.control.steers:
         return run
-    return replace(run, control=replace(run.control, steers=steers))
+    told = (*run.control.told, *(each for each in run.control.steers if each not in steers))
+    return replace(run, control=replace(run.control, steers=steers, told=told[-TOLD_MAX:]))
 
 
 def consume(children: Iterable[RunId]) -> tuple[FollowUp, ...]:

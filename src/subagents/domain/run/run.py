@@ -351,7 +351,7 @@ class Request(Value, frozen=True):
 
 
 class Steer(Value, frozen=True):
-    """A message for the worker, until its runtime took it."""
+    """A message for the worker."""
 
     number: int
     message: str
@@ -575,6 +575,8 @@ class Control(Value, frozen=True):
     """Given since the spawn; None = as it was spawned."""
     steers: tuple[Steer, ...] = ()
     """The messages that no runtime took yet."""
+    told: tuple[Steer, ...] = ()
+    """The newest of those that one took: an attempt in a new session begins with them."""
     steers_total: int = 0
     """They are numbered by it."""
     last_steer_ms: int | None = None
