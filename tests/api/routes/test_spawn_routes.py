@@ -40,6 +40,22 @@ async def test_the_same_idempotency_key_gives_the_first_run_again(home: Home) ->
 
 
 @pytest.mark.requirement("http:spawn:idempotency")
+async def test_a_run_is_retried_once_for_each_idempotency_key(home: Home) -> None:
+    body = {"spec": {"task": "x", "agentId": "quick"}, "cwd": home.cwd}
+    headers = {"Idempotency-Key": "k1"}
+    first = await home.ok("POST", "/v1/runs", body, headers)
+    await home.wait(first["runId"])
+    path = f"/v1/runs/{first['runId']}/retry"
+
+    retried = [await home.ok("POST", path, {}, headers) for _ in range(2)]
+    other = await home.ok("POST", path, {}, {"Idempotency-Key": "k2"})
+
+    assert [each["repeated"] for each in (*retried, other)] == [False, True, False]
+    assert retried[0]["runId"] == retried[1]["runId"]
+    assert len({first["runId"], retried[0]["runId"], other["runId"]}) == 3
+
+
+@pytest.mark.requirement("http:spawn:idempotency")
 async def test_an_idempotency_key_of_another_body_is_a_conflict_that_names_its_run(
     home: Home,
 ) -> None:

@@ -74,15 +74,20 @@ async def _one_asked(request: Request) -> _Asked:
     body = wire.parse_spawn(await body_of(request, bytes_max=SPAWN_BODY_BYTES_MAX))
     spec = body.spec
     # The header is HTTP's way to say it; the parameter counts where both are given.
-    key = request.headers.get("idempotency-key")
-    if key is not None and spec.idempotency_key is None:
-        check_name("Idempotency-Key", key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX)
-        spec = replace(spec, idempotency_key=key)
+    if spec.idempotency_key is None:
+        spec = replace(spec, idempotency_key=_key_of(request))
     config = await config_of(services, caller, body.cwd, body.config_env, body.overrides)
     (spec,) = _with_default([spec], body.default_agent, config)
     cwd = cwd_of(body.cwd, [spec])
     environment = _environment_of(caller, body.environment)
     return _Asked([RunAsked(spec=spec, environment=environment)], config, cwd)
+
+
+def _key_of(request: Request, before: str = "") -> str | None:
+    key = request.headers.get("idempotency-key")
+    if key is not None:
+        check_name("Idempotency-Key", key, chars_max=IDEMPOTENCY_KEY_CHARS_MAX - len(before))
+    return key and f"{before}{key}"
 
 
 async def _plan_asked(request: Request) -> _Asked:
@@ -212,7 +217,9 @@ async def retry(request: Request) -> Response:
     """POST /v1/runs/{sel}/retry: a new run from the stored parameters."""
     services, caller, run = await on_run(request)
     config = await config_of(services, caller, run.resolved.project, {}, {})
-    receipt = await services.engine.spawner.retry(run.id, caller.context(config.settings))
+    # A key of the spawn stands for the run that is tried again.
+    key, context = _key_of(request, before=f"{run.id}/"), caller.context(config.settings)
+    receipt = await services.engine.spawner.retry(run.id, context, key=key)
     return answer(run_building.receipt(receipt, config.ignored), status=201)
 
 
@@ -262,6 +269,8 @@ OPERATIONS: Final = {
     ("POST", "/v1/plans/dry-run"): Operation(
         dry_plan, body=wire.PlanBody, headers=("Idempotency-Key",), answers=(DryRun,)
     ),
-    ("POST", "/v1/runs/{sel}/retry"): Operation(retry, status=201, answers=(SpawnReceipt,)),
+    ("POST", "/v1/runs/{sel}/retry"): Operation(
+        retry, status=201, headers=("Idempotency-Key",), answers=(SpawnReceipt,)
+    ),
 }
 ROUTES: Final = routes(OPERATIONS)

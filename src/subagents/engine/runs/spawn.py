@@ -126,10 +126,13 @@ class Spawner:
         asked = RunAsked(spec=spec, environment=environment)
         return (await self.spawn_batch([asked], context))[0]
 
-    async def retry(self, run_id: RunId, context: SpawnContext) -> Receipt:
+    async def retry(
+        self, run_id: RunId, context: SpawnContext, *, key: str | None = None
+    ) -> Receipt:
         """Start a new run from the stored parameters of an ended one, under today's guardrails.
 
-        Of what it waited for and was retried since, it waits for the newest.
+        Of what it waited for and was retried since, it waits for the newest. With an idempotency
+        key it is started once.
 
         Raises:
             Conflict: The run has not ended, or its task was deleted.
@@ -139,7 +142,7 @@ class Spawner:
         for each in await self._queries.runs(others) if run.waiting.dependencies else ():
             if (before := each.lineage.retry_from) is not None:
                 instead.setdefault(before, instead.get(each.id, each.id))
-        return (await self.retry_all([run], context, instead=instead))[0]
+        return (await self.retry_all([run], context, instead=instead, key=key))[0]
 
     async def retry_all(
         self,
@@ -147,6 +150,7 @@ class Spawner:
         context: SpawnContext,
         *,
         instead: Mapping[RunId, RunId] | None = None,
+        key: str | None = None,
     ) -> tuple[Receipt, ...]:
         """Start new runs from the stored parameters of ended ones: all of them, or none.
 
@@ -157,6 +161,7 @@ class Spawner:
             runs: Ended ones.
             context: Of whoever retries; the directory is that of the runs.
             instead: Which run to wait for now where one waited for another.
+            key: The idempotency key of the new run, where it is one.
 
         Raises:
             Conflict: One has not ended, or its task was deleted.
@@ -181,7 +186,7 @@ class Spawner:
                 cwd=run.spec.cwd if is_alone or run.spec.continues else run.resolved.project,
                 chain_after=None,
                 depends_on=after,
-                idempotency_key=None,
+                idempotency_key=key,
             )
             environment = await self.environments.of(run) if context.is_operator else None
             asked.append(RunAsked(spec=spec, environment=environment, repeats=run))
