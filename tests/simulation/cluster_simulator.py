@@ -7,6 +7,7 @@ and the database is slow, away, and loses answers. A broken invariant prints the
 """
 
 import asyncio
+import itertools
 import random
 import sys
 import tempfile
@@ -33,6 +34,7 @@ from tests.simulation.simulator import (
     _template,
 )
 from tests.simulation.virtual_loop import Stuck, VirtualClock
+from tests.simulation.worker_messages import message
 
 from subagents.config.settings import Retention
 from subagents.domain.cluster.partitioning import PARTITIONS
@@ -294,7 +296,7 @@ class ClusterScenario:
     # -- control -------------------------------------------------------------------------------
 
     async def _control(self) -> None:
-        rng = self._rng
+        rng, numbers = self._rng, itertools.count()
         while not self._world.is_calm:
             await self._pause(15.0)
             known = list(self._judge.view)
@@ -308,8 +310,9 @@ class ClusterScenario:
                         lambda engine, it=run_id: engine.control.cancel(it, by="simulation")  # type: ignore[misc]  # the default binds this run
                     )
                 case 1:
+                    text = message(next(numbers))
                     await self._try(
-                        lambda engine, it=run_id: engine.control.steer(it, "hurry", by="it")  # type: ignore[misc]
+                        lambda engine, it=run_id, text=text: engine.control.steer(it, text, by="it")  # type: ignore[misc]
                     )
                 case _:
                     await self._try(lambda engine: engine.sweep.once())

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.simulation.mutation_table import mutation, nothing, wrap
 
-from subagents.domain.lifecycle import accounting
+from subagents.domain.lifecycle import accounting, turns
 from subagents.domain.lifecycle import reduce as lifecycle
 from subagents.domain.rules import deadlines
 from subagents.domain.rules import delivery_policy as routing
@@ -14,7 +14,7 @@ from subagents.domain.rules.budgets import reservations
 from subagents.domain.run import spending
 from subagents.domain.run.effects import Transition
 from subagents.domain.run.events import CancelWithdrawn
-from subagents.domain.run.run import Run
+from subagents.domain.run.run import Attempt, Run, Steer
 from subagents.domain.run.usage import Amounts
 from subagents.domain.run.values import replace
 from subagents.domain.text import announcement
@@ -119,3 +119,22 @@ def pushes_nested_results_outside(patch: pytest.MonkeyPatch) -> None:
         return route
 
     wrap(patch, routing, "route", make)
+
+
+@mutation
+def forgets_what_a_worker_was_told(patch: pytest.MonkeyPatch) -> None:
+    def steered(run: Run, steers: tuple[Steer, ...]) -> Run:
+        return replace(run, control=replace(run.control, steers=steers))
+
+    patch.setattr(lifecycle, "steered", steered)
+
+
+@mutation
+def puts_in_what_a_worker_began_with(patch: pytest.MonkeyPatch) -> None:
+    def make(original: Any) -> Any:
+        def first(*given: Any) -> Attempt:
+            return replace(original(*given), steers_before=0)  # type: ignore[no-any-return]
+
+        return first
+
+    wrap(patch, turns, "first", make)

@@ -15,6 +15,7 @@ from tests.simulation.low_memory import RESULT_BYTES
 from tests.simulation.schedule_talk import Times, is_outdated
 from tests.simulation.session_talk import broken_links, shared_sessions
 from tests.simulation.stop_talk import PlannedStops
+from tests.simulation.worker_messages import WorkerMessages
 
 from subagents.domain.lifecycle.reduce import may_call, reduce
 from subagents.domain.lifecycle.transitions import TRANSITIONS
@@ -113,6 +114,7 @@ class Judge:
         self.broken: Broken | None = None
         self.times = Times(self.fail)
         self.stops = PlannedStops(self.fail)
+        self.to_workers = WorkerMessages(self.fail)
         self.view: dict[RunId, Run] = {}
         """Every run as committed last."""
         self.outstanding: dict[str, OutboxEntry] = {}
@@ -278,6 +280,7 @@ class Judge:
         if run is not None:
             self._look_at_step(run, entry, step.run)
         self.view[entry.run_id] = step.run
+        self.to_workers.look_at(step.run, entry.event)
         if isinstance(entry.event, RequestHeld) and not step.stale:
             look_at_hold(self, step.run)
 
@@ -531,6 +534,7 @@ class Judge:
             if run_id not in known_runs or known_runs[run_id].resolved.label != label:
                 self.fail("nothing acknowledged is lost", f"{run_id} ({label}) after a restart")
         self._keys.clear()
+        self.to_workers.forget()
         for run in stored.values():
             self._fold_stored(run, store)
             self._look_at_erased(run, store)
@@ -570,6 +574,7 @@ class Judge:
         consumptions = 0
         for entry in store.journal(run.id, limit=ALL):
             folded = reduce(folded, entry.event).run
+            self.to_workers.look_at(folded, entry.event)
             consumptions += isinstance(entry.event, AnnouncementConsumed)
             if isinstance(entry.event, Redelivered) and consumptions:
                 consumptions -= 1

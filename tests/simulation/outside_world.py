@@ -241,12 +241,13 @@ class World:
             is_unwatchable=is_unwatchable,
         )
         self.workers[launch.attempt_id] = worker
+        self.judge.to_workers.begins(launch)
         self.judge.note(f"{now:.3f} worker {launch.attempt_id} until {worker.ends_s:.3f}")
         self.on_start.append(worker)
         self.started.set()
         return True
 
-    def resume(self, ref: AttemptRef) -> bool:
+    def resume(self, ref: AttemptRef, message: str) -> bool:
         """Begin the next turn; False = it was begun before."""
         worker = self.workers[ref.attempt_id]
         if len(worker.turns) >= ref.turns:
@@ -257,6 +258,7 @@ class World:
         name = f"{self.seed}:{worker.label}#{worker.number}/{ref.turns}"
         turn.said = plan_talk(name, ref.attempt_id, ref.turns, begins_s=now, ends_s=turn.ends_s)
         worker.turns.append(turn)
+        self.judge.to_workers.goes_on(ref.attempt_id, message)
         self.judge.note(f"{now:.3f} turn {ref.turns} of {ref.attempt_id}")
         return True
 
@@ -491,6 +493,7 @@ class SimulatedRuntime:
             raise RuntimeUnavailable(f"{ref.attempt_id} is not live")
         if not key.endswith(ANNOUNCE_SUFFIX):
             worker.steered[key] = message
+            self._world.judge.to_workers.put_in(ref.attempt_id, message)
             await self._around.hazard()
             return
         with self._around.channels.push(key, "steer", self._around) as push:
@@ -519,7 +522,7 @@ class SimulatedRuntime:
         refused = self._happens(self._around.faults.start_refused)
         if worker is None or (refused and len(worker.turns) < ref.turns):
             raise RuntimeUnavailable(f"{ref.attempt_id} cannot be resumed")
-        self._world.resume(ref)
+        self._world.resume(ref, message)
         await self._around.hazard()
         return StartedInfo(pid=1)
 

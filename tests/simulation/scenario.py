@@ -6,12 +6,14 @@ until nothing is left, and everything must come to rest.
 """
 
 import asyncio
+import itertools
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
+from tests.simulation import worker_messages
 from tests.simulation.client_programs import ReadingPrograms
 from tests.simulation.host import Host
 from tests.simulation.invariants import ALL, ANNOUNCE_SUFFIX, Judge
@@ -176,6 +178,7 @@ class Scenario:
         self._seed = seed
         self._host, self._world, self._judge = host, world, judge
         self._rng = random.Random(f"{seed}:scenario")
+        self._numbers = itertools.count()
         self._purse = random.Random(f"{seed}:budgets")
         self._bench = random.Random(f"{seed}:judges")
         self._keeping = random.Random(f"{seed}:keeping")
@@ -612,7 +615,8 @@ class Scenario:
         await self._try(lambda engine: engine.control.resume(run_id, by="simulation"))
 
     async def _steer(self, run_id: RunId) -> None:
-        await self._try(lambda engine: engine.control.steer(run_id, "hurry", by="simulation"))
+        text = worker_messages.message(next(self._numbers))
+        await self._try(lambda engine: engine.control.steer(run_id, text, by="simulation"))
 
     async def _sweep(self, _run_id: RunId) -> None:
         await self._try(lambda engine: engine.sweep.once())

@@ -747,6 +747,17 @@ class Run(Value, frozen=True):
         return next((name for name in names if name is not None), before)
 
     @property
+    def goes_on_in(self) -> str | None:
+        """The program's session that the newest attempt continues; None = it begins one.
+
+        A retry of a run that continues one does so from where the attempt before left it.
+        """
+        if self.attempt.session.resumes is not None:
+            return self.attempt.session.resumes
+        is_new = self.session.continues is None or self.retry.handed_over > 0
+        return None if is_new else self.native_session
+
+    @property
     def active_children(self) -> tuple[Child, ...]:
         """Those that are not settled; whether there are any is ``children.active``."""
         if not self.children.active:

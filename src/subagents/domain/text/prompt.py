@@ -45,8 +45,9 @@ def compose(run: Run) -> str:
         if failures:
             text = f"{failures}\n\n{text}"
     attempt = run.attempt
+    told = run.control.told if run.goes_on_in is None else ()
     # Later ones go into the live attempt, or its next turn; here too, they would come twice.
-    for steer in (*run.control.told, *run.control.steers):
+    for steer in (*told, *run.control.steers):
         if steer.number <= attempt.steers_before:
             text += f"\n\n[Message from {steer.by}]:\n{steer.message}"
     if attempt.retry.reason is None:

@@ -44,19 +44,8 @@ def launch_of(run: Run, env: Mapping[str, str | None]) -> Launch:
         setup=resolved.worktree.setup if resolved.worktree is not None else "",
         env=set_in(env),
         unset=tuple(sorted(name for name, value in env.items() if value is None)),
-        native_session=_going_on(run),
+        native_session=run.goes_on_in,
     )
-
-
-def _going_on(run: Run) -> str | None:
-    """The session that this attempt continues; the first run of a session begins its own.
-
-    A retry of a run that continues one does so from where the attempt before left it.
-    """
-    if run.attempt.session.resumes is not None:
-        return run.attempt.session.resumes
-    is_others = run.session.continues is None or run.retry.handed_over > 0
-    return None if is_others else run.native_session
 
 
 def ref_of(run: Run, number: int | None = None) -> AttemptRef:
