@@ -280,7 +280,7 @@ class Judge:
         if run is not None:
             self._look_at_step(run, entry, step.run)
         self.view[entry.run_id] = step.run
-        self.to_workers.look_at(step.run, entry.event)
+        self.to_workers.look_at(run, entry.event, step.run)
         if isinstance(entry.event, RequestHeld) and not step.stale:
             look_at_hold(self, step.run)
 
@@ -573,8 +573,8 @@ class Judge:
         folded: Run | None = None
         consumptions = 0
         for entry in store.journal(run.id, limit=ALL):
-            folded = reduce(folded, entry.event).run
-            self.to_workers.look_at(folded, entry.event)
+            before, folded = folded, reduce(folded, entry.event).run
+            self.to_workers.look_at(before, entry.event, folded)
             consumptions += isinstance(entry.event, AnnouncementConsumed)
             if isinstance(entry.event, Redelivered) and consumptions:
                 consumptions -= 1

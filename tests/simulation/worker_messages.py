@@ -44,14 +44,16 @@ class WorkerMessages:
         self._taken.clear()
         self._before.clear()
 
-    def look_at(self, after: Run, event: Event) -> None:
-        """One committed event, and the run after it."""
+    def look_at(self, before: Run | None, event: Event, after: Run) -> None:
+        """One committed event, and the run before and after it."""
         asked = self._asked[after.id]
         match event:
             case SteerRequested(message=text) if MARK.fullmatch(text):
                 asked[after.control.steers_total] = text
-            case SteerSettled(number=number, taken=True) if number in asked:
-                self._taken.add(asked[number])
+            case SteerSettled(number=number, taken=True) if number in asked and before is not None:
+                # Where the turn was over by then, nobody knows whether it was read: the next has it.
+                if any(each.number == number for each in before.control.steers):
+                    self._taken.add(asked[number])
             case SlotGranted():
                 self._before[after.id, len(after.attempts)] = tuple(asked.values())
             case _:

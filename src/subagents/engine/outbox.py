@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, assert_never
 
 from subagents.domain.run.alert import Alert, AlertKind
@@ -162,9 +162,10 @@ class Outbox:
         self._has_spare = True
         self._tasks.start(self._work(), "outbox")
 
-    def is_busy(self, run_id: RunId) -> bool:
-        """Whether an effect of the run is not performed yet."""
-        return run_id in self._queues
+    @property
+    def busy(self) -> Collection[RunId]:
+        """The runs that have an effect that is not performed yet, also such as are over."""
+        return self._queues.keys()
 
     @property
     def pending(self) -> int:

@@ -11,7 +11,7 @@ from tests.extensions.cluster.engine.engine_cluster import LEASE_S, Cluster, in_
 
 from subagents.domain.cluster.partitioning import PARTITIONS, partition_of
 from subagents.domain.run.outcome import Status
-from subagents.domain.run.run import Phase
+from subagents.domain.run.run import DeliveryTry, Phase, Run
 from subagents.domain.run.values import SessionKey, announcement_id
 from subagents.errors import Elsewhere, Fenced, StoreUnavailable
 from subagents.extensions.cluster.engine.shared_partitions import SharedPartitions
@@ -345,5 +345,41 @@ def test_a_node_that_was_frozen_past_its_lease_is_over_for_good_and_says_so(tmp_
             await cluster.clock.result(first.try_spawn("quick", requester=session))
         await cluster.clock.advance(LEASE_S)
         assert first.engine.fence is not None
+
+    in_cluster(tmp_path, scenario)
+
+
+@pytest.mark.requirement("cluster:ownership", "cluster:drain")
+def test_what_is_still_to_be_done_for_a_run_whose_tree_left_memory_keeps_its_partition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(cluster: Cluster) -> None:
+        first = await cluster.join(max_spawn_depth=3)
+        session, may_go = cluster.session_of(first), asyncio.Event()
+        top = await first.spawn("parent", requester=session)
+        await first.until(top, Phase.RUNNING)
+        middle = await first.spawn_child(top, "parent")
+        await first.until(middle, Phase.RUNNING)
+        deliveries = first.engine.outbox._deliveries
+        deliver = deliveries.deliver
+
+        async def slowly(run: Run, number: int) -> DeliveryTry:
+            if run.lineage.requester_run == middle:
+                await may_go.wait()
+            return await deliver(run, number)
+
+        monkeypatch.setattr(deliveries, "deliver", slowly)
+        low = await first.spawn_child(middle, "quick")
+        await first.until(top, Phase.COMPLETED)
+        assert [*first.engine.ledger.live] == [*first.engine.outbox.busy] == [low]
+        second = await cluster.join(max_spawn_depth=3)
+
+        await first.engine.drain(is_on=True)
+        await cluster.clock.advance(LEASE_S / 2)
+        assert first.owned == {partition_of(session)}
+        may_go.set()
+        await cluster.clock.until(lambda: second.owned == ALL, within_s=2 * LEASE_S)
+
+        assert (await second.until(low, Phase.COMPLETED)).phase is Phase.COMPLETED
 
     in_cluster(tmp_path, scenario)

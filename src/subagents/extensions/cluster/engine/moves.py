@@ -16,7 +16,7 @@ from typing import Final
 
 from subagents.domain.rules.admission import holds_slot, lane_key
 from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
-from subagents.domain.run.values import SessionKey
+from subagents.domain.run.values import RunId, SessionKey
 from subagents.engine.attempts.supervisor import WATCHED
 from subagents.engine.engine import Engine
 from subagents.errors import Fenced, StoreUnavailable
@@ -118,7 +118,7 @@ class Moves:
             for run in self._ledger.live.values()
             # Of a daemon before there were nodes: nobody else could say where it works.
             if (run.phase in WATCHED and run.attempt.node is None)
-            or (not in_effect and self._engine.outbox.is_busy(run.id))
+            or (not in_effect and run.id in self._engine.outbox.busy)
         }
         return self._partitions.owned - stays
 
@@ -148,6 +148,7 @@ class Moves:
             while new := {each for part in parts for each in part.sessions} - partition_of.keys():
                 for session in new:
                     partition_of[session] = await self._partitions.partition_of_session(session)
+            strays = await self._strays()
             leaving = self._partitions.owned & frozenset(partitions)
             self._partitions.owned -= leaving  # who calls from here on is sent to who has them
             runs: list[Run] = []
@@ -155,17 +156,19 @@ class Moves:
             while not is_out:
                 try:
                     if at_work:
+                        await engine.outbox.leave(e for e in strays if strays[e] in leaving)
                         await self._let_go(self._runs_of(leaving))
                     await self._ledger.committed()
                 except (StoreUnavailable, Fenced):
                     return  # what is ours is loaded again with the rest
                 if not at_work:
-                    idle = frozenset(self._idle_among(leaving))
+                    idle = frozenset(self._idle_among(leaving)) - self._busy_among(strays)
                     self._partitions.owned |= leaving - idle
                     leaving = idle
                 runs = self._runs_of(leaving)
                 held = self._held_by(runs)
-                is_out = not self._acts(runs) and self._ledger.give_back(runs)
+                is_free = leaving.isdisjoint(self._busy_among(strays)) and not self._acts(runs)
+                is_out = is_free and self._ledger.give_back(runs)
                 if not is_out:
                     await asyncio.sleep(0)  # what still acts for them gets a turn to end
             for run in runs:
@@ -203,7 +206,26 @@ class Moves:
     def _acts(self, runs: Collection[Run]) -> bool:
         """Whether something acts for them again: a commit that was under way began it."""
         engine = self._engine
-        return any(engine.outbox.is_busy(r.id) or engine.supervisor.reads(r.id) for r in runs)
+        return any(r.id in engine.outbox.busy or engine.supervisor.reads(r.id) for r in runs)
+
+    async def _strays(self) -> Mapping[RunId, int | None]:
+        """The partitions of runs with those above them out of memory, and of such as left it
+        although something is to be done for them yet.
+        """
+        live, found = self._ledger.live, dict[RunId, int | None]()
+        while (
+            new := {
+                *(run.id for run in live.values() if self._partitions.of_live(live, run) is None),
+                *(run_id for run_id in self._engine.outbox.busy if run_id not in live),
+            }
+            - found.keys()
+        ):
+            for run_id in new:
+                found[run_id] = await self._partitions.partition_of_run(run_id)
+        return found
+
+    def _busy_among(self, strays: Mapping[RunId, int | None]) -> set[int | None]:
+        return {part for run_id, part in strays.items() if run_id in self._engine.outbox.busy}
 
     def _held_by(self, runs: Collection[Run]) -> dict[int, Counter[LaneKey]]:
         """The slots of lanes that these hold, by their partitions."""
