@@ -51,7 +51,7 @@ class WorkerMessages:
             case SteerRequested(message=text) if MARK.fullmatch(text):
                 asked[after.control.steers_total] = text
             case SteerSettled(number=number, taken=True) if number in asked and before is not None:
-                # Where the turn was over by then, nobody knows whether it was read: the next has it.
+                # Where the turn was over, nobody knows whether it was read: the next one has it.
                 if any(each.number == number for each in before.control.steers):
                     self._taken.add(asked[number])
             case SlotGranted():
