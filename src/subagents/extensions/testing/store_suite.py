@@ -176,28 +176,16 @@ def a_run_has_one_announcement_for_ever(place: StorePlace) -> None:
 
 @SUITE.behaviour("store:signal-once")
 def a_signals_key_is_applied_once_per_run(place: StorePlace) -> None:
-    one, two = a_run(1), a_run(2)
+    one = a_run(1)
+    two, alone = over(below(a_run(2), one)), over(a_run(3))
     with closing(opened(place)) as store:
-        store.commit(spawned(one, two))
-        keyed = Batch(journal=[entry(one, seq=2, key="exit"), entry(two, seq=2, key="exit")])
-        store.commit(keyed)
+        store.commit(spawned(one, two, alone))
+        store.commit(Batch(journal=[entry(e, seq=2, key="exit") for e in (one, two, alone)]))
         again = Batch(journal=[entry(one, seq=3, key="exit")])
         expect_error("the same key again", StoreUnavailable, lambda: store.commit(again))
 
-        expect("keys of all", found=store.load_keys(), wanted={one.id: {"exit"}, two.id: {"exit"}})
+        expect("of loaded", found=store.load_keys(), wanted={one.id: {"exit"}, two.id: {"exit"}})
         expect("keys of one", found=store.load_keys([one.id]), wanted={one.id: {"exit"}})
-
-
-@SUITE.behaviour("store:keys-of-children")
-def an_ended_child_that_is_loaded_has_its_keys(place: StorePlace) -> None:
-    parent = a_run(1)
-    child = over(below(a_run(2), parent))
-    alone = over(a_run(3))
-    with closing(opened(place)) as store:
-        store.commit(spawned(parent, child, alone))
-        store.commit(Batch(journal=[entry(each, seq=2, key="exit") for each in (child, alone)]))
-
-        expect("keys", found=store.load_keys(), wanted={child.id: {"exit"}})
 
 
 @SUITE.behaviour("store:journal-order")
