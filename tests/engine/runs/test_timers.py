@@ -102,7 +102,7 @@ async def test_a_step_whose_commit_was_made_though_its_answer_was_lost_is_told_o
     await world.until(parent, Phase.RUNNING)
     child = await world.spawn_child(parent, "slow")
     await world.until(child, Phase.RUNNING)
-    commit, lost = world.store.commit, []
+    commit, lost = world.store.commit, list[int]()
 
     def commit_badly(batch: Batch) -> int:
         if not lost:

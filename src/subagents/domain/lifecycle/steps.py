@@ -26,8 +26,9 @@ def steered(run: Run, steers: tuple[Steer, ...]) -> Run:
     """The run with these messages left for its worker; the others went to it."""
     if steers == run.control.steers:
         return run
-    told = (*run.control.told, *(each for each in run.control.steers if each not in steers))
-    return replace(run, control=replace(run.control, steers=steers, told=told[-TOLD_MAX:]))
+    gone = (each for each in run.control.steers if each not in steers)
+    told = (*run.control.told, *gone)[-TOLD_MAX:] if run.rules > 2 else ()
+    return replace(run, control=replace(run.control, steers=steers, told=told))
 
 
 def consume(children: Iterable[RunId]) -> tuple[FollowUp, ...]:

@@ -631,10 +631,11 @@ class Conclusion(Value, frozen=True):
         return self.result_bytes > 0 and self.result_bytes > self.bytes_here
 
 
-RULES: Final = 2
+RULES: Final = 3
 """What a spawn of this version writes down: a run ends under the rules that it began under, so that
 its journal folds to it and what its receipt promised holds. 0 = those of 0.1.0; up to 1, a run
-waits for its dependencies half an hour at most where the spawn did not say how long."""
+waits for its dependencies half an hour at most where the spawn did not say how long; up to 2, a
+new session knows nothing of what those before it were told."""
 
 
 class Run(Value, frozen=True):
