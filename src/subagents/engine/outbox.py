@@ -269,6 +269,7 @@ class Outbox:
         if event is None:
             self._ledger.mark_performed(entry)
         else:
+            await self._ledger.load_run(entry.run_id)  # over, it may have left memory meanwhile
             self._ledger.apply_now(entry.run_id, event, key=entry.key, performed=entry)
 
     async def _answer(  # noqa: C901, PLR0912 - one branch per effect
