@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from tests.engine.world import World, in_world
 
-from subagents.domain.run.effects import ResumeAttempt
-from subagents.domain.run.events import AttemptStartFailed, SignalReceived
+from subagents.domain.run.baseline import Baseline
+from subagents.domain.run.effects import LookAfter, ResumeAttempt
+from subagents.domain.run.events import AttemptStartFailed, FilesLeft, SignalReceived
 from subagents.domain.run.outcome import (
     OK,
 )
-from subagents.domain.run.run import OVER, BudgetStop, Exit, Phase
+from subagents.domain.run.run import OVER, BudgetStop, Exit, Phase, Run
 from subagents.domain.run.signals import Exited, PermissionAsked
 from subagents.domain.run.values import (
     replace,
@@ -171,3 +172,25 @@ def test_a_further_turn_that_hangs_while_it_starts_keeps_no_run_from_its_end(
         assert "done" in (run.result or "")
 
     in_world(tmp_path, scenario, max_spawn_depth=2)
+
+
+@pytest.mark.requirement("outbox:performed-once", "commit:batch")
+async def test_what_is_done_for_a_run_that_left_memory_meanwhile_is_known_of_it(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    run_id = await world.spawn("quick")
+    await world.until(run_id, Phase.COMPLETED)
+    outbox = world.engine.outbox
+
+    async def looked_after(run: Run, number: int) -> FilesLeft:
+        assert run_id in world.engine.ledger.live
+        world.engine.ledger.evict(run)
+        return FilesLeft(at_ms=world.clock.now_ms(), attempt=number, files=Baseline())
+
+    monkeypatch.setattr(outbox, "_look_after", looked_after)
+    outbox.add(OutboxEntry(run_id=run_id, seq=1, index=9, effect=LookAfter(attempt=1)))
+    await world.clock.until(lambda: not outbox.busy, within_s=1)
+
+    assert not caplog.records
+    told = [entry.event for entry in world.store.journal(run_id, limit=100)]
+    assert any(isinstance(event, FilesLeft) for event in told)

@@ -5,9 +5,11 @@ from tests.builders import Life, a_dependency
 from tests.domain.budget_lives import TOKENS, a_life, child_spends, use
 
 from subagents.domain.run.effects import TellSpent
-from subagents.domain.run.outcome import Outcome, Status
+from subagents.domain.run.events import RequestHeld
+from subagents.domain.run.outcome import OK, Outcome, Status
 from subagents.domain.run.spec import Budget, RunSpec
-from subagents.domain.run.usage import Committed, Spent, Usage
+from subagents.domain.run.spending import held
+from subagents.domain.run.usage import Amounts, Committed, Spent, Usage
 from subagents.domain.run.values import RunId, replace
 
 
@@ -60,3 +62,14 @@ def test_an_older_total_that_comes_late_takes_nothing_back() -> None:
     life = use(use(a_life().start(), 500, 0.5), 200)
 
     assert life.run.attempt.usage == Usage(tokens_in=400, tokens_out=100, cost_usd=0.5)
+
+
+@pytest.mark.requirement("budget:hold")
+def test_a_further_turn_begins_without_what_the_one_before_held_for_a_request() -> None:
+    life = a_life(Budget(max_tokens=5_000), parent=True).start().child()
+    life.apply(RequestHeld(at_ms=life.at_ms, attempt=1, usage=Usage(), tokens=500))
+
+    life.result("x").exit().child_ends(OK, "a").start()
+
+    assert life.run.attempt.turn.number == 2
+    assert held(life.run) == Amounts()

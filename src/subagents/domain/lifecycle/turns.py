@@ -54,6 +54,7 @@ def further(run: Run, event: AttemptStarted) -> Attempt:
         turn=Turn(number=event.turn, pid=event.pid, only_tells=attempt.turn.only_tells),
         evidence=evidence,
         outcome=None,
+        hold=attempt.hold if run.rules < 3 else None,  # it was of a request of the turn before
         times=replace(attempt.times, ended_at_ms=None),
     )
 
