@@ -262,15 +262,15 @@ class Outbox:
         self._ledger.apply_now(entry.run_id, event, key=f"alert:{alert.key}")
 
     async def _perform(self, entry: OutboxEntry) -> None:
-        run = self._ledger.published.get(entry.run_id)
-        if run is None:
-            run = await self._ledger.load_run(entry.run_id)
+        run_id = entry.run_id
+        run = self._ledger.published.get(run_id) or await self._ledger.load_run(run_id)
         event = await self._answer(run, entry)
         if event is None:
             self._ledger.mark_performed(entry)
         else:
-            await self._ledger.load_run(entry.run_id)  # over, it may have left memory meanwhile
-            self._ledger.apply_now(entry.run_id, event, key=entry.key, performed=entry)
+            if run_id not in self._ledger.live:  # over, it has left memory meanwhile
+                await self._ledger.load_run(run_id)
+            self._ledger.apply_now(run_id, event, key=entry.key, performed=entry)
 
     async def _answer(  # noqa: C901, PLR0912 - one branch per effect
         self, run: Run, entry: OutboxEntry
