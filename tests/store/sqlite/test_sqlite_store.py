@@ -6,6 +6,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from itertools import count
@@ -18,6 +19,7 @@ from subagents.domain.run.values import RunId
 from subagents.errors import AlreadyRunning, CorruptState, StoreUnavailable
 from subagents.extensions.testing.stored_values import a_run, over, spawned
 from subagents.ports import RunFilter
+from subagents.store.sqlite import sqlite_store
 from subagents.store.sqlite.sqlite_store import (
     HELD_BYTES,
     READERS_MAX,
@@ -108,6 +110,63 @@ def test_no_connection_outlives_the_store_that_made_it(tmp_path: Path) -> None:
         store.close()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         connection.execute("SELECT 1")
+
+
+@pytest.mark.requirement("store:place")
+def test_a_write_that_has_begun_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = a_store(tmp_path / "subagents.db")
+    store.open("me")
+    closing_too = threading.Thread(target=store.close)
+    lock = AskedLock()
+    monkeypatch.setattr(store, "_writing", lock)
+    newest = store._newest
+
+    def read(connection: sqlite3.Connection, name: str) -> int:
+        closing_too.start()
+        assert lock.asked.wait(10), "closed under a thread that writes"
+        return newest(connection, name)
+
+    monkeypatch.setattr(store, "_newest", read)
+    store.prune([RunId("r-1")])
+    closing_too.join(10)
+    with pytest.raises(StoreUnavailable, match="not open for writing"):
+        store.prune([RunId("r-1")])
+
+
+@pytest.mark.requirement("store:place")
+def test_a_write_that_never_ends_keeps_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sqlite_store, "BUSY_TIMEOUT_MS", 10)
+    with closing(a_store(tmp_path / "subagents.db")) as store:
+        store.open("me")
+        with store._writing:
+            store.close()
+        assert "a write of it does not end" in caplog.text
+        with pytest.raises(AlreadyRunning):
+            a_store(tmp_path / "subagents.db").open("another")
+
+
+class AskedLock:
+    """The lock of who writes; it notes when somebody waits for it."""
+
+    def __init__(self) -> None:
+        self._lock, self.asked = threading.Lock(), threading.Event()
+
+    def acquire(self, timeout: float) -> bool:
+        self.asked.set()
+        return self._lock.acquire(timeout=timeout)
+
+    def release(self) -> None:
+        self._lock.release()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
 
 
 # -- damage --------------------------------------------------------------------------------------

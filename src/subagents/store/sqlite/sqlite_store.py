@@ -180,14 +180,12 @@ class SqliteStore(RowStore):
                 (self._left_by,) = self._writer.execute(self._sql["read_version"]).fetchone()
                 taken = (owner, epoch, rows.checksum(epoch, pruned), __version__)
                 self._writer.execute(self._sql["take_over"], taken)
-        except sqlite3.DatabaseError as error:
+        except BaseException as error:
             self.close()
-            raise self._opening_failed(error) from error
-        except UnicodeDecodeError as error:
-            self.close()
-            raise self._corrupt(f"its schema is no text: {error}") from error
-        except CorruptState:
-            self.close()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise self._opening_failed(error) from error
+            if isinstance(error, UnicodeDecodeError):
+                raise self._corrupt(f"its schema is no text: {error}") from error
             raise
         self._note_commit()
         self._epoch = epoch
@@ -336,13 +334,13 @@ class SqliteStore(RowStore):
         if self._writer is None:
             return is_new
         try:
-            with self._writing, transaction(self._writer) as connection:
+            with self._alone(), transaction(self._require_writer()) as connection:
                 for each in found:
                     row = (raw(each.name), raw(each.run_id), each.reason)
                     if connection.execute(self._sql["put_aside"], row).rowcount:
                         log.error("%s is set aside: %s", shown(each.name), each.reason)
                         is_new = True
-        except sqlite3.Error as error:
+        except StoreUnavailable as error:
             log.warning("nothing can be set aside now: %s", error)
         return is_new
 
@@ -365,34 +363,38 @@ class SqliteStore(RowStore):
 
     def checkpoint(self) -> None:
         """See ``ports.Store.checkpoint``."""
-        behind = self._open.behind()
-        if not behind:
+        if not (behind := self._open.behind()):
             return
         try:
-            with self._writing:
+            with self._alone():
                 with self.transaction() as connection:
                     self._execute(connection, updated(behind))
                 self._note_commit()
-        except (sqlite3.Error, StoreUnavailable, Fenced) as error:
+        except (StoreUnavailable, Fenced) as error:
             log.warning("%s runs are left to be folded at the next start: %s", len(behind), error)
 
     def close(self) -> None:
-        """Release everything; safe to repeat."""
+        """Release everything; safe to repeat. A write that has begun is waited for: a connection
+        that is closed under a thread ends the process. One without end keeps the file.
+        """
         self._open.forget()
-        # The order matters: a mark that is closed under a connection drops SQLite's locks, the
-        # reserve is for what SQLite leaves, and with the lock the next process comes in.
         self._is_closed = True
         self._close_readers()
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
-        if self._mark is not None:
-            self._mark.close()
-            self._mark = None
-        self._reserve.close()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        if not self._writing.acquire(timeout=BUSY_TIMEOUT_MS / 1000):
+            log.warning("%s is left open: a write of it does not end", self._path)
+            return
+        # The order matters: a mark that is closed under a connection drops SQLite's locks, the
+        # reserve is for what SQLite leaves, and with the lock the next process comes in.
+        try:
+            for each in (self._writer, self._mark, self._reserve):
+                if each is not None:
+                    each.close()
+            self._writer = self._mark = None
+            if self._lock is not None:
+                os.close(self._lock)
+                self._lock = None
+        finally:
+            self._writing.release()
 
     def _close_readers(self) -> None:
         # One that a thread still reads with is closed when it comes back.
@@ -475,8 +477,7 @@ class SqliteStore(RowStore):
 
     def _newest(self, connection: sqlite3.Connection, name: str) -> int:
         """The highest number given out; in a transaction, so that no other is given meanwhile."""
-        (number,) = connection.execute(self._sql[name]).fetchone()
-        return int(number)
+        return int(connection.execute(self._sql[name]).fetchone()[0])
 
     def _execute(self, connection: sqlite3.Connection, statements: Iterable[Written]) -> None:
         for name, found in statements:
@@ -489,11 +490,8 @@ class SqliteStore(RowStore):
         """
         if self._reserve.bytes_free() + self._reserve.bytes_left < PROBE_BYTES:
             raise StoreUnavailable(f"less than {PROBE_BYTES} bytes are free at {self._path}")
-        try:
-            with self._writing, self.transaction() as connection:
-                connection.execute(self._sql["probe"])
-        except sqlite3.Error as error:
-            raise StoreUnavailable(f"the database cannot be written: {error}") from error
+        with self._alone(), self.transaction() as connection:
+            connection.execute(self._sql["probe"])
 
     def has_room(self) -> bool:
         """See ``ports.Store.has_room``."""
@@ -508,8 +506,8 @@ class SqliteStore(RowStore):
     def prune(self, run_ids: Iterable[RunId]) -> None:
         """See ``ports.Store.prune``."""
         ids = [(run_id,) for run_id in run_ids]
-        try:
-            with self._writing, self.transaction() as connection:
+        with self._alone():
+            with self.transaction() as connection:
                 newest = self._newest(connection, "newest_number")
                 # Before the newest row may go: its number must not be given to another event.
                 kept = (newest, rows.checksum(self._epoch, newest))
@@ -517,24 +515,28 @@ class SqliteStore(RowStore):
                 for name in ("delete_journal", "delete_messages", "delete_run"):
                     connection.executemany(self._sql[name], ids)
             self._note_commit()
-        except sqlite3.Error as error:
-            raise StoreUnavailable(f"the database refused a write: {error}") from error
 
     def shrink(self) -> bool:
         """See ``ports.Store.shrink``."""
-        connection = self._require_writer()
-        try:
-            with self._writing:
-                (free,) = connection.execute("PRAGMA freelist_count").fetchone()
-                (pages,) = connection.execute("PRAGMA page_count").fetchone()
-                if free <= max(SHRINK_PAGES, pages // FREE_SHARE):
-                    return False
-                # As a script: `execute` would step once, which gives back one page.
-                connection.executescript(f"PRAGMA incremental_vacuum({SHRINK_PAGES})")
-                (left,) = connection.execute("PRAGMA freelist_count").fetchone()
-        except sqlite3.Error as error:
-            raise StoreUnavailable(f"the database refused a write: {error}") from error
-        return int(left) < int(free)
+        with self._alone():
+            connection = self._require_writer()
+            (free,) = connection.execute("PRAGMA freelist_count").fetchone()
+            (pages,) = connection.execute("PRAGMA page_count").fetchone()
+            if free <= max(SHRINK_PAGES, pages // FREE_SHARE):
+                return False
+            # As a script: `execute` would step once, which gives back one page.
+            connection.executescript(f"PRAGMA incremental_vacuum({SHRINK_PAGES})")
+            (left,) = connection.execute("PRAGMA freelist_count").fetchone()
+            return int(left) < int(free)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Nobody else writes meanwhile; what SQLite refuses is ``StoreUnavailable``."""
+        with self._writing:
+            try:
+                yield
+            except sqlite3.Error as error:
+                raise StoreUnavailable(f"the database refused a write: {error}") from error
 
     def _require_epoch(self, connection: sqlite3.Connection) -> None:
         (epoch,) = connection.execute(self._sql["read_epoch"]).fetchone()
@@ -567,10 +569,8 @@ class SqliteStore(RowStore):
                 self._close_readers()
 
     def _borrow(self) -> sqlite3.Connection:
-        try:
+        with suppress(queue.Empty):
             return self._readers.get_nowait()
-        except queue.Empty:
-            pass
         with self._lending:
             is_new = self._readers_made < READERS_MAX
             self._readers_made += is_new
