@@ -13,21 +13,19 @@ from subagents.config.settings import (
     Text,
 )
 
-NODE_URL_PATTERN: Final = r"^https://[^\s/?#@]+$"
+_PORT: Final = r":(\d{1,4}|[0-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])"
 
 ListenAddress = Annotated[
     str,
     Meta(
-        pattern=(
-            r"^([A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9a-fA-F:.]{2,45}\]):[0-9]{1,5}$"
-        ),
+        pattern=r"^([A-Za-z0-9][A-Za-z0-9.-]{0,252}|\[[0-9a-fA-F:.]{2,45}\])" + _PORT + "$",
         extra={"words": "HOST:PORT, such as 0.0.0.0:7443 or [::]:7443"},
     ),
 ]
 NodeUrl = Annotated[
     str,
     Meta(
-        pattern=NODE_URL_PATTERN,
+        pattern=r"^https://(\[[^\s/?#@\]]+\]|[^\s/?#@:]+)(" + _PORT + ")?$",
         extra={"words": "https://HOST or https://HOST:PORT", "secret": True},
     ),
 ]
@@ -41,7 +39,7 @@ Secret = Annotated[
         },
     ),
 ]
-Address = Annotated[str, Meta(pattern=r"^[^\s/]+:\d{1,5}$", extra={"words": "HOST:PORT"})]
+Address = Annotated[str, Meta(pattern=r"^[^\s/]+" + _PORT + "$", extra={"words": "HOST:PORT"})]
 Objects = Annotated[
     str,
     Meta(
@@ -133,11 +131,10 @@ class ClusterSettings(Section, frozen=True):
 
     def inconsistency(self, settings: Settings) -> Inconsistency | None:
         """See ``Section.inconsistency``."""
-        if self.listen is None:
+        has_store = settings.daemon.store is not None
+        if self.listen is None or (has_store and self.secret is not None):
             return None
-        if settings.daemon.store is not None:
-            if self.secret is not None:
-                return None
+        if has_store:
             return Inconsistency(
                 "cluster.listen",
                 "cluster.listen needs cluster.secret: the nodes of a cluster know each other by it",
