@@ -29,7 +29,7 @@ from subagents.extensions.worktrees.worktree_answers import (
 PRUNE: Final = (flag("dryRun", "Say what would be removed, and remove nothing."),)
 DIFF: Final = (word("path", "Only of this file, from the root of the worktree."),)
 OPEN: Final = "its run is not over"
-ACT: Final = "worktrees"
+ACT: Final = "work with worktrees"
 
 
 async def list_worktrees(request: Request) -> Response:

@@ -62,8 +62,8 @@ async def drain(request: Request) -> Response:
     """POST /v1/cluster/drain: this node gives its partitions to others and begins nothing more; its
     workers go on."""
     services = services_of(request)
-    _require_cluster(services)
     require_operator(Caller.of(request), "cluster drain")
+    _require_cluster(services)
     given = await body_of(request)
     body = wire.parse_body(given, DrainBody) if given.strip() else DrainBody()
     await services.engine.drain(is_on=body.on)
@@ -73,8 +73,8 @@ async def drain(request: Request) -> Response:
 async def forget(request: Request) -> Response:
     """POST /v1/cluster/forget: others take over from a node whose right is over, at once."""
     services = services_of(request)
-    _require_cluster(services)
     require_operator(Caller.of(request), "cluster forget")
+    _require_cluster(services)
     name = wire.parse_body(await body_of(request), ForgetBody).node
     partitions = partitions_in(services)
     await partitions.look()
