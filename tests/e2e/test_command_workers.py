@@ -27,11 +27,14 @@ def texts(home: LiveHome) -> list[str]:
 
 
 def blocked(home: LiveHome, run_id: str) -> Document:
-    """The run's row once it is blocked."""
-    return until(
-        lambda: row if (row := home.row(run_id))["runStatus"] == "blocked" else None,
-        what=f"{run_id} blocked",
-    )
+    """The run's row once it is blocked; one that ended before shows what it said."""
+
+    def look() -> Document | None:
+        row = home.row(run_id)
+        assert row["phase"] != "completed", home.get(f"/v1/runs/{run_id}/log")
+        return row if row["runStatus"] == "blocked" else None
+
+    return until(look, what=f"{run_id} blocked")
 
 
 @pytest.mark.requirement("e2e:command-worker:report")

@@ -109,7 +109,7 @@ def test_what_it_spawns_is_shut_in_with_it_and_sees_no_more(tmp_path: Path) -> N
         )
         item = home.finish(run_id)[0]
         assert "private key" not in item["result"]
-        assert item["result"].split()[:2] == ["lo", "done"]
+        assert item["result"].split()[:2] == ["lo", "done"], item["result"]
         assert "not seen by its requester" in item["result"]
         assert 'network "host" is more than its requester may give' in item["result"]
 
