@@ -17,7 +17,7 @@ from subagents.api.wire.run_answers import (
 )
 from subagents.api.wire.usage_answers import Usage
 from subagents.cli import output
-from subagents.cli.runs.follow import exit_code
+from subagents.cli.ending import exit_code
 from subagents.cli.show import render
 from subagents.errors import UsageError
 from subagents.text import harmless

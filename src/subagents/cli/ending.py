@@ -7,10 +7,14 @@ standard output is full or has no reader.
 
 import os
 import sys
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Final
 
+from subagents import errors
 from subagents.errors import EXIT_FAILED, EXIT_INTERRUPTED, SubagentsError
+
+if TYPE_CHECKING:
+    from subagents.api.wire.run_answers import Outcome, WaitResult
 
 EXIT_BROKEN_PIPE: Final = 141
 """What a shell shows for a program that SIGPIPE ended."""
@@ -31,6 +35,28 @@ def settled(code: int) -> None:
     """Record that something was done with this exit code, whatever becomes of our output."""
     global _fate  # noqa: PLW0603  one command line, one process
     _fate = code
+
+
+def exit_code(waited: "WaitResult", *, is_any: bool = False) -> int:
+    """Of unknown runs first, then of what is pending, then of the worst outcome.
+
+    With ``is_any`` nothing counts as pending once a run has ended.
+    """
+    if waited.errors:
+        return errors.EXIT_NOT_FOUND
+    if waited.pending and not (is_any and waited.completed):
+        return errors.EXIT_PENDING
+    return outcome_code(item.outcome for item in waited.completed)
+
+
+def outcome_code(outcomes: Iterable["Outcome"]) -> int:
+    """The exit code of runs that ended."""
+    reasons = {outcome.reason for outcome in outcomes if not outcome.is_ok}
+    if not reasons:
+        return errors.EXIT_OK
+    # Broken contracts alone: any other end says more about what has to be done.
+    only_unverified = reasons == {"verification_failed"}
+    return errors.EXIT_VERIFICATION_FAILED if only_unverified else errors.EXIT_RUN_UNSUCCESSFUL
 
 
 def reporting(work: Callable[[], int], *, as_json: bool) -> int:

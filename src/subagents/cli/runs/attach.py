@@ -19,7 +19,7 @@ from subagents.api.wire.run_answers import RunDetail, SentMessage
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import POLL_S, connect
-from subagents.cli.runs.follow import outcome_code
+from subagents.cli.ending import outcome_code
 from subagents.cli.runs.selectors import path_of
 from subagents.cli.show import log_lines as log
 from subagents.cli.show import render

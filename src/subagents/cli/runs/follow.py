@@ -9,31 +9,24 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from subagents.cli import long_results, output
 from subagents.cli.connection import POLL_S, connect
-from subagents.cli.ending import settled
+from subagents.cli.ending import exit_code, settled
 from subagents.cli.reading import read
 from subagents.cli.show import render
 from subagents.cli.standard_streams import STDOUT, is_closed
 from subagents.client.client import Client, Document, persistently, segment
-from subagents.errors import (
-    EXIT_NOT_FOUND,
-    EXIT_OK,
-    EXIT_PENDING,
-    EXIT_RUN_UNSUCCESSFUL,
-    EXIT_VERIFICATION_FAILED,
-    SubagentsError,
-)
+from subagents.errors import SubagentsError
 from subagents.text import counted, one_line
 from subagents.unread import is_heard, is_read_within
 
 if TYPE_CHECKING:
     from subagents.api.wire.message_answers import WorkerRequest
-    from subagents.api.wire.run_answers import Outcome, RunDetail, RunNode, RunResult, WaitResult
+    from subagents.api.wire.run_answers import RunDetail, RunNode, RunResult, WaitResult
     from subagents.cli.runs.live_output import LiveOutput
     from subagents.cli.show.live_screen import LiveTrees
 
@@ -371,28 +364,6 @@ def settle(read_ids: Sequence[str], returned_ids: Sequence[str]) -> None:
             body["release"] = list(returned_ids)
         with connect() as client:
             persistently(lambda: client.post("/v1/inbox/ack", body), for_s=5.0)
-
-
-def exit_code(waited: "WaitResult", *, is_any: bool = False) -> int:
-    """Of unknown runs first, then of what is pending, then of the worst outcome.
-
-    With ``is_any`` nothing counts as pending once a run has ended.
-    """
-    if waited.errors:
-        return EXIT_NOT_FOUND
-    if waited.pending and not (is_any and waited.completed):
-        return EXIT_PENDING
-    return outcome_code(item.outcome for item in waited.completed)
-
-
-def outcome_code(outcomes: "Iterable[Outcome]") -> int:
-    """The exit code of runs that ended."""
-    reasons = {outcome.reason for outcome in outcomes if not outcome.is_ok}
-    if not reasons:
-        return EXIT_OK
-    # Broken contracts alone: any other end says more about what has to be done.
-    only_unverified = reasons == {"verification_failed"}
-    return EXIT_VERIFICATION_FAILED if only_unverified else EXIT_RUN_UNSUCCESSFUL
 
 
 def print_ends(
