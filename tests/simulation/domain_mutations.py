@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.simulation.mutation_table import mutation, nothing, wrap
 
-from subagents.domain.lifecycle import accounting, turns
+from subagents.domain.lifecycle import accounting, conclusion, turns
 from subagents.domain.lifecycle import reduce as lifecycle
 from subagents.domain.rules import deadlines
 from subagents.domain.rules import delivery_policy as routing
@@ -29,7 +29,7 @@ def announces_again_with_every_try(patch: pytest.MonkeyPatch) -> None:
 
         return again
 
-    wrap(patch, lifecycle, "announce_again", make)
+    wrap(patch, conclusion, "announce_again", make)
 
 
 @mutation
@@ -58,7 +58,7 @@ def does_not_count_retries(patch: pytest.MonkeyPatch) -> None:
 
         return conclude
 
-    wrap(patch, lifecycle, "_conclude", make)
+    wrap(patch, lifecycle, "conclude", make)
 
 
 @mutation
@@ -86,7 +86,7 @@ def retries_without_budget(patch: pytest.MonkeyPatch) -> None:
 
         return again
 
-    wrap(patch, lifecycle, "_try_again", make)
+    wrap(patch, conclusion, "_try_again", make)
 
 
 @mutation
@@ -106,7 +106,7 @@ def remembers_what_is_in_no_event(patch: pytest.MonkeyPatch) -> None:
 
         return settle
 
-    wrap(patch, lifecycle, "settle", make)
+    wrap(patch, conclusion, "settle", make)
 
 
 @mutation

@@ -1,11 +1,15 @@
-"""The end of a run: its one outcome, its one announcement, and what becomes of that.
+"""What an attempt came to: another one, or the run's one outcome, and what becomes of that.
 
 A part of the reducer (``reduce``).
 """
 
 from subagents.domain.lifecycle import open_questions
 from subagents.domain.lifecycle.steps import consume, enter, join, with_attempt
+from subagents.domain.rules import provider_limits
+from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.delivery_policy import Done, GiveUp, TryAgain, next_step, record_try
+from subagents.domain.rules.retry import retry_delay_ms, why_no_retry
+from subagents.domain.run import events
 from subagents.domain.run.effects import (
     Announce,
     CancelChildren,
@@ -22,18 +26,138 @@ from subagents.domain.run.effects import (
     TellDependants,
     TellParent,
     Transition,
+    Verify,
 )
-from subagents.domain.run.events import AnnouncementConsumed, DeliverySettled
 from subagents.domain.run.linked_runs import Children
-from subagents.domain.run.outcome import OK, Outcome, Reason, Status
-from subagents.domain.run.run import Conclusion, Decision, Delivery, Phase, Run
-from subagents.domain.run.spec import Cleanup
+from subagents.domain.run.outcome import (
+    OK,
+    Outcome,
+    Reason,
+    Status,
+    Verdict,
+    VerificationState,
+    failures_text,
+)
+from subagents.domain.run.run import (
+    BudgetStop,
+    Conclusion,
+    Decision,
+    Delivery,
+    Phase,
+    RetryCause,
+    Run,
+)
+from subagents.domain.run.spec import Cleanup, OnFailure
 from subagents.domain.run.values import SessionKey, announcement_id, replace
 from subagents.domain.run.workspace import NAMED_MAX
 from subagents.domain.text import announcement
 from subagents.text import listed
 
 P = Phase
+
+
+def conclude(run: Run, outcome: Outcome, at_ms: int) -> Transition:
+    """The attempt came to ``outcome``: try again, verify, or settle the run."""
+    if outcome.reason is Reason.PROVIDER_LIMIT and run.control.cancel is None:
+        return _provider_refused(run, outcome, at_ms)
+    # This attempt got past the provider, so a later refusal is the first of a new series.
+    if run.retry.limited is not None:
+        run = replace(run, retry=replace(run.retry, limited=None))
+    delay = retry_delay_ms(run, outcome, at_ms)
+    if delay is not None and run.control.cancel is None:
+        cause = replace(run.retry.cause, reason=outcome.error or str(outcome.reason))
+        run = replace(run, retry=replace(run.retry, cause=cause))
+        used = run.retry.used + 1
+        return _try_again(run, at_ms, due_ms=at_ms + delay, retries_used=used)
+    is_checkable = outcome.status in {Status.OK, Status.PARTIAL} and (
+        outcome.reason not in {Reason.BUDGET, Reason.INTERRUPTED}
+    )
+    if run.spec.verification is not None and is_checkable:
+        record = replace(run.verification, state=VerificationState.RUNNING)
+        run = enter(run, P.VERIFYING, at_ms, verification=record)
+        return Transition(run, effects=(Verify(attempt=run.attempt.number),))
+    return settle(run, outcome, at_ms)
+
+
+def _provider_refused(run: Run, outcome: Outcome, at_ms: int) -> Transition:
+    """Waiting is not failing: no retry is counted, and none is needed in its policy."""
+    waits = provider_limits.limited(run, outcome, at_ms)
+    if waits is None:
+        return settle(run, provider_limits.given_up(run, outcome, at_ms), at_ms)
+    run, due_ms = waits
+    return _try_again(run, at_ms, due_ms=due_ms)
+
+
+def _try_again(run: Run, at_ms: int, *, due_ms: int, retries_used: int | None = None) -> Transition:
+    """One more attempt at ``due_ms``: it needs budget, not only a count."""
+    if run.budget.stop is not None:
+        return settle_unstarted(run, run.budget.stop, at_ms)
+    if run.retry.cause.verifies:
+        # The contract's one retry is used up, also when the attempt never begins.
+        record = replace(run.verification, retried_at_ms=at_ms, state=VerificationState.PENDING)
+        run = replace(run, verification=record)
+    used = run.retry.used if retries_used is None else retries_used
+    retry = replace(run.retry, used=used, due_ms=due_ms)
+    run = enter(run, P.RETRY_WAIT, at_ms, retry=retry)
+    return Transition(run, effects=look_after(run))
+
+
+def settle_unstarted(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
+    """No budget is left for the next attempt."""
+    outcome = budgets.not_started(run, stop)
+    # The contract failed and its retry cannot be paid for: the failed check is the verdict.
+    if run.retry.cause.verifies:
+        record = replace(run.verification, state=VerificationState.FAILED)
+        run = replace(run, verification=record)
+    return settle(run, outcome, at_ms)
+
+
+def verified(run: Run, event: events.VerificationFinished) -> Transition:
+    """The contract's verdict: the run's outcome, or one more attempt at the work."""
+    attempt_outcome = run.attempt.outcome
+    if event.attempt != run.attempt.number or attempt_outcome is None:
+        return Transition(run, stale=True)
+    contract = run.spec.verification
+    verification, before = event.verification, run.verification.result
+    passed = verification.verdict is Verdict.PASSED
+    record = replace(
+        run.verification,
+        result=verification,
+        passed=(),
+        state=VerificationState.PASSED if passed else VerificationState.FAILED,
+    )
+    run = replace(run, verification=record)
+    if passed or contract is None:
+        return settle(run, attempt_outcome, event.at_ms)
+    # The folding of old journals gives what was announced then: 0.1.0 had the shorter text.
+    shorter = "; ".join(f"{c.target}: {c.reason}" for c in verification.failures)
+    text = failures_text(verification) if run.rules else shorter
+    is_escalated = contract.on_failure is OnFailure.ESCALATE
+    if verification.verdict is Verdict.COULD_NOT_CHECK:
+        # Says nothing about the work, so the worker is not paid to do it again.
+        outcome = Outcome(status=Status.ERROR, reason=Reason.COULD_NOT_CHECK, error=text)
+        step = settle(run, outcome, event.at_ms)
+        # A judge that gives no verdict leaves the decision to somebody else.
+        is_undecided = contract.judge is not None
+        return _escalated(step) if is_escalated and is_undecided else step
+    is_once = contract.on_failure is OnFailure.RETRY_ONCE
+    is_asked, because = is_once and run.verification.retried_at_ms is None, ""
+    if run.spec.retry_until_verified:
+        because = why_no_retry(run, before, verification, event.at_ms)
+        is_asked = not because
+    if is_asked:
+        retry = replace(run.retry, cause=RetryCause(reason=text, verifies=True))
+        run = replace(run, retry=retry)
+        return _try_again(run, event.at_ms, due_ms=event.at_ms)
+    if because:
+        text = f"stopped after attempt {event.attempt}: {because}: {text}"
+    outcome = Outcome(status=Status.ERROR, reason=Reason.VERIFICATION_FAILED, error=text)
+    step = settle(run, outcome, event.at_ms)
+    return _escalated(step) if is_escalated else step
+
+
+def _escalated(step: Transition) -> Transition:
+    return step._replace(messages=(*step.messages, announcement.escalation(step.run)))
 
 
 def settle(run: Run, outcome: Outcome, at_ms: int) -> Transition:
@@ -168,7 +292,7 @@ def announce_again(run: Run, at_ms: int, *, inbox: SessionKey | None = None) -> 
     return Transition(run, effects=(effect,))
 
 
-def delivery_settled(run: Run, event: DeliverySettled) -> Transition:
+def delivery_settled(run: Run, event: events.DeliverySettled) -> Transition:
     """What came of a try: done, tried again later, or given up; see ``delivery_policy``."""
     before = run.delivery or Delivery(target=run.requester)
     # A try that was under way in a crash is made again under its key, and may settle twice.
@@ -195,7 +319,7 @@ def clean_up(run: Run, at_ms: int) -> Transition:
     return Transition(enter(run, P.CLEANUP_PENDING, at_ms), effects=(effect,))
 
 
-def consumed(run: Run, event: AnnouncementConsumed) -> Transition:
+def consumed(run: Run, event: events.AnnouncementConsumed) -> Transition:
     """A reader took the announcement: it is handed over nowhere else."""
     if run.announcement_consumed_ms is not None:
         return Transition(run, stale=True)

@@ -14,16 +14,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from subagents.domain.alerts import allowance
-from subagents.domain.lifecycle import accounting, judging, open_questions, turns
-from subagents.domain.lifecycle.conclusion import (
-    announce_again,
-    consumed,
-    delivery_settled,
-    look_after,
-    outcome_of_items,
-    record_lost,
-    settle,
-)
+from subagents.domain.lifecycle import accounting, conclusion, judging, open_questions, turns
+from subagents.domain.lifecycle.conclusion import conclude, settle
 from subagents.domain.lifecycle.erasure import erased
 from subagents.domain.lifecycle.steps import consume, enter, join, steered, with_attempt
 from subagents.domain.lifecycle.transitions import STALE, TRANSITIONS
@@ -32,7 +24,7 @@ from subagents.domain.rules.budgets import budgets
 from subagents.domain.rules.deadlines import longest_wait_ms, warn_at_ms
 from subagents.domain.rules.evidence import decide, merge, with_report_from_text
 from subagents.domain.rules.places import with_tree
-from subagents.domain.rules.retry import resume_message, resumes, retry_delay_ms, why_no_retry
+from subagents.domain.rules.retry import resume_message, resumes
 from subagents.domain.run import events
 from subagents.domain.run.alert import AlertKind, OnStuck
 from subagents.domain.run.baseline import rebased
@@ -50,18 +42,9 @@ from subagents.domain.run.effects import (
     StopChildren,
     ThawAttempt,
     Transition,
-    Verify,
 )
 from subagents.domain.run.linked_runs import Child, Dependencies, Dependency
-from subagents.domain.run.outcome import (
-    OK,
-    Outcome,
-    Reason,
-    Status,
-    Verdict,
-    VerificationState,
-    failures_text,
-)
+from subagents.domain.run.outcome import OK, Outcome, Reason, Status, VerificationState
 from subagents.domain.run.run import (
     NO_CAUSE,
     Answer,
@@ -79,7 +62,6 @@ from subagents.domain.run.run import (
     PlannedCancel,
     Priority,
     ProgressLog,
-    RetryCause,
     Run,
     RunSession,
     RunTimes,
@@ -89,7 +71,7 @@ from subagents.domain.run.run import (
     Waiting,
 )
 from subagents.domain.run.signals import PermissionAsked, ProgressSeen
-from subagents.domain.run.spec import OnDependencyFailure, OnFailure
+from subagents.domain.run.spec import OnDependencyFailure
 from subagents.domain.run.values import RunId, replace
 from subagents.domain.run.workspace import PlacedTree
 from subagents.domain.text import announcement
@@ -436,7 +418,7 @@ def _start_failed(run: Run, event: events.AttemptStartFailed) -> Transition:
             ended = run.control.cancel.outcome
         elif run.budget.stop is not None:
             ended = budgets.stopped(run, run.budget.stop)
-        return _conclude(run, ended, event.at_ms)
+        return conclude(run, ended, event.at_ms)
     outcome = Outcome(status=Status.ERROR, reason=Reason.START_FAILED, error=event.error)
     if run.budget.stop is not None and attempt.evidence.stop is StopCause.BUDGET:
         # It came first; a cancellation behind it changes nothing.
@@ -453,7 +435,7 @@ def _start_failed(run: Run, event: events.AttemptStartFailed) -> Transition:
         # What it spawned then is awaited before the run is announced.
         return join(_after_children(run, event.at_ms), followups)
     # Retries would meet the same refusal, each after its delay.
-    end = settle if event.permanent else _conclude
+    end = settle if event.permanent else conclude
     return join(end(run, outcome, event.at_ms), followups)
 
 
@@ -535,7 +517,7 @@ def _after_children(run: Run, at_ms: int) -> Transition:
     if run.control.cancel is not None and outcome.status is not Status.CANCELLED:
         outcome = run.control.cancel.outcome
     if run.spec.for_each is not None:
-        ended = outcome_of_items(run.children) if outcome.is_ok else outcome
+        ended = conclusion.outcome_of_items(run.children) if outcome.is_ok else outcome
         return settle(_append_children(run), ended, at_ms)
     untold = run.children.untold
     # An interrupt asks for no further turn, unless messages came since.
@@ -548,12 +530,12 @@ def _after_children(run: Run, at_ms: int) -> Transition:
     may_follow_up = wants_turn and _may_follow_up(run, at_ms)
     if run.budget.stop is not None and wants_turn and (untold or may_follow_up):
         # No budget for one more turn: what there is goes up as it is.
-        return _conclude(_append_children(run), budgets.stopped(run, run.budget.stop), at_ms)
+        return conclude(_append_children(run), budgets.stopped(run, run.budget.stop), at_ms)
     if may_follow_up:
         if run.control.paused:
             return _awaiting(run, at_ms)
         return _follow_up(run, untold, at_ms)
-    return _conclude(_append_children(run), outcome, at_ms)
+    return conclude(_append_children(run), outcome, at_ms)
 
 
 def _awaiting(run: Run, at_ms: int) -> Transition:
@@ -612,52 +594,6 @@ def _append_children(run: Run) -> Run:
     return with_attempt(run, replace(run.attempt, evidence=replace(evidence, **changes)))
 
 
-def _conclude(run: Run, outcome: Outcome, at_ms: int) -> Transition:
-    """The attempt came to ``outcome``: try again, verify, or settle the run."""
-    if outcome.reason is Reason.PROVIDER_LIMIT and run.control.cancel is None:
-        return _provider_refused(run, outcome, at_ms)
-    # This attempt got past the provider, so a later refusal is the first of a new series.
-    if run.retry.limited is not None:
-        run = replace(run, retry=replace(run.retry, limited=None))
-    delay = retry_delay_ms(run, outcome, at_ms)
-    if delay is not None and run.control.cancel is None:
-        cause = replace(run.retry.cause, reason=outcome.error or str(outcome.reason))
-        run = replace(run, retry=replace(run.retry, cause=cause))
-        used = run.retry.used + 1
-        return _try_again(run, at_ms, due_ms=at_ms + delay, retries_used=used)
-    is_checkable = outcome.status in {Status.OK, Status.PARTIAL} and (
-        outcome.reason not in {Reason.BUDGET, Reason.INTERRUPTED}
-    )
-    if run.spec.verification is not None and is_checkable:
-        record = replace(run.verification, state=VerificationState.RUNNING)
-        run = enter(run, P.VERIFYING, at_ms, verification=record)
-        return Transition(run, effects=(Verify(attempt=run.attempt.number),))
-    return settle(run, outcome, at_ms)
-
-
-def _provider_refused(run: Run, outcome: Outcome, at_ms: int) -> Transition:
-    """Waiting is not failing: no retry is counted, and none is needed in its policy."""
-    waits = provider_limits.limited(run, outcome, at_ms)
-    if waits is None:
-        return settle(run, provider_limits.given_up(run, outcome, at_ms), at_ms)
-    run, due_ms = waits
-    return _try_again(run, at_ms, due_ms=due_ms)
-
-
-def _try_again(run: Run, at_ms: int, *, due_ms: int, retries_used: int | None = None) -> Transition:
-    """One more attempt at ``due_ms``: it needs budget, not only a count."""
-    if run.budget.stop is not None:
-        return _settle_unstarted(run, run.budget.stop, at_ms)
-    if run.retry.cause.verifies:
-        # The contract's one retry is used up, also when the attempt never begins.
-        record = replace(run.verification, retried_at_ms=at_ms, state=VerificationState.PENDING)
-        run = replace(run, verification=record)
-    used = run.retry.used if retries_used is None else retries_used
-    retry = replace(run.retry, used=used, due_ms=due_ms)
-    run = enter(run, P.RETRY_WAIT, at_ms, retry=retry)
-    return Transition(run, effects=look_after(run))
-
-
 def _timer_fired(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
     # One wake-up serves whatever is due. What that is follows from the run and the time alone, so a
     # wake-up that comes late, twice or for something that moved finds nothing to do.
@@ -684,7 +620,7 @@ def _timer_fired(run: Run, at_ms: int, *, backs_off: bool) -> Transition:
             due = run.delivery.due_ms if run.delivery else None
             if due is None or at_ms < due:
                 return Transition(run, stale=True)
-            return announce_again(run, at_ms)
+            return conclusion.announce_again(run, at_ms)
         case P.QUEUED | P.VERIFYING:
             return Transition(run, stale=True)
         case P.ENDING:
@@ -901,16 +837,7 @@ def _stop_for_budget(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
         return join(step, below)
     if run.phase is P.VERIFYING:
         return Transition(run, followups=below)
-    return _settle_unstarted(run, stop, at_ms)
-
-
-def _settle_unstarted(run: Run, stop: BudgetStop, at_ms: int) -> Transition:
-    outcome = budgets.not_started(run, stop)
-    # The contract failed and its retry cannot be paid for: the failed check is the verdict.
-    if run.retry.cause.verifies:
-        record = replace(run.verification, state=VerificationState.FAILED)
-        run = replace(run, verification=record)
-    return settle(run, outcome, at_ms)
+    return conclusion.settle_unstarted(run, stop, at_ms)
 
 
 # -- questions ----------------------------------------------------------------------------------
@@ -998,59 +925,6 @@ def _passed_on(run: Run, messages: tuple[Message, ...]) -> tuple[FollowUp, ...]:
     return tuple(PassOn(message=each.id, text=each.text) for each in messages)
 
 
-# -- after the last attempt ---------------------------------------------------------------------
-
-
-def _verified(run: Run, event: events.VerificationFinished) -> Transition:
-    attempt_outcome = run.attempt.outcome
-    if event.attempt != run.attempt.number or attempt_outcome is None:
-        return Transition(run, stale=True)
-    contract = run.spec.verification
-    verification, before = event.verification, run.verification.result
-    passed = verification.verdict is Verdict.PASSED
-    record = replace(
-        run.verification,
-        result=verification,
-        passed=(),
-        state=VerificationState.PASSED if passed else VerificationState.FAILED,
-    )
-    run = replace(run, verification=record)
-    if passed or contract is None:
-        return settle(run, attempt_outcome, event.at_ms)
-    # The folding of old journals gives what was announced then: 0.1.0 had the shorter text.
-    text = (
-        failures_text(verification)
-        if run.rules
-        else "; ".join(f"{c.target}: {c.reason}" for c in verification.failures)
-    )
-    is_escalated = contract.on_failure is OnFailure.ESCALATE
-    if verification.verdict is Verdict.COULD_NOT_CHECK:
-        # Says nothing about the work, so the worker is not paid to do it again.
-        outcome = Outcome(status=Status.ERROR, reason=Reason.COULD_NOT_CHECK, error=text)
-        step = settle(run, outcome, event.at_ms)
-        # A judge that gives no verdict leaves the decision to somebody else.
-        is_undecided = contract.judge is not None
-        return _escalated(step) if is_escalated and is_undecided else step
-    is_once = contract.on_failure is OnFailure.RETRY_ONCE
-    is_asked, because = is_once and run.verification.retried_at_ms is None, ""
-    if run.spec.retry_until_verified:
-        because = why_no_retry(run, before, verification, event.at_ms)
-        is_asked = not because
-    if is_asked:
-        retry = replace(run.retry, cause=RetryCause(reason=text, verifies=True))
-        run = replace(run, retry=retry)
-        return _try_again(run, event.at_ms, due_ms=event.at_ms)
-    if because:
-        text = f"stopped after attempt {event.attempt}: {because}: {text}"
-    outcome = Outcome(status=Status.ERROR, reason=Reason.VERIFICATION_FAILED, error=text)
-    step = settle(run, outcome, event.at_ms)
-    return _escalated(step) if is_escalated else step
-
-
-def _escalated(step: Transition) -> Transition:
-    return step._replace(messages=(*step.messages, announcement.escalation(step.run)))
-
-
 # -- the table ----------------------------------------------------------------------------------
 
 
@@ -1067,7 +941,7 @@ def _dismissed(run: Run, event: events.Dismissed) -> Transition:
 def _repaired(run: Run, event: events.Repaired) -> Transition:
     if event.outcome is None:
         return Transition(run)
-    return record_lost(run, event.outcome, event.at_ms)
+    return conclusion.record_lost(run, event.outcome, event.at_ms)
 
 
 def _cleaned_up(run: Run, event: events.CleanedUp) -> Transition:
@@ -1096,7 +970,7 @@ REACTIONS: Final[dict[type, Callable[[Run, Any], Transition]]] = {
     events.TimerFired: lambda run, event: _timer_fired(run, event.at_ms, backs_off=event.backs_off),
     events.ClockStepped: lambda run, event: Transition(clock_steps.moved(run, event.by_ms)),
     events.ChecksPassed: judging.checks_passed,
-    events.VerificationFinished: _verified,
+    events.VerificationFinished: conclusion.verified,
     events.CancelRequested: _cancel_requested,
     events.CancelPlanned: _cancel_planned,
     events.CancelWithdrawn: _cancel_withdrawn,
@@ -1129,9 +1003,11 @@ REACTIONS: Final[dict[type, Callable[[Run, Any], Transition]]] = {
     events.ChildAlerted: lambda run, event: _steer(
         run, event.text, by=event.child, at_ms=event.at_ms
     ),
-    events.DeliverySettled: delivery_settled,
-    events.AnnouncementConsumed: consumed,
-    events.Redelivered: lambda run, event: announce_again(run, event.at_ms, inbox=event.inbox),
+    events.DeliverySettled: conclusion.delivery_settled,
+    events.AnnouncementConsumed: conclusion.consumed,
+    events.Redelivered: lambda run, event: conclusion.announce_again(
+        run, event.at_ms, inbox=event.inbox
+    ),
     events.Dismissed: _dismissed,
     events.CallRefused: lambda run, _: Transition(replace(run, refusals=run.refusals + 1)),
     events.Repaired: _repaired,
