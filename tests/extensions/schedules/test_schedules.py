@@ -267,7 +267,24 @@ async def test_a_plan_is_started_as_a_plan_each_time(world: World) -> None:
 
 
 @pytest.mark.requirement("schedule:refused")
-async def test_work_that_cannot_start_is_on_record_and_the_next_time_is_tried(
+async def test_work_that_is_refused_is_on_record_and_the_next_time_is_tried(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unreadable(_: Schedule) -> Any:
+        raise Conflict("its variables cannot be read")
+
+    await added(world)
+    monkeypatch.setattr(Schedules.of(world.engine), "_brought", unreadable)
+    await world.clock.advance(3_601)
+    newest = now_of(world).times[0]
+    assert (newest.decision, newest.text) == (Decision.REFUSED, "its variables cannot be read")
+    monkeypatch.undo()
+    await world.clock.advance(3_600)
+    assert decisions(world) == ["started", "refused"]
+
+
+@pytest.mark.requirement("schedule:refused")
+async def test_without_its_directory_a_run_is_there_to_fail_and_by_hand_it_is_refused(
     world: World, tmp_path: Path
 ) -> None:
     place = tmp_path / "place"
@@ -275,12 +292,10 @@ async def test_work_that_cannot_start_is_on_record_and_the_next_time_is_tried(
     await added(world, cwd=str(place))
     place.rmdir()
     await world.clock.advance(3_601)
-    newest = now_of(world).times[0]
-    assert newest.decision is Decision.REFUSED
-    assert newest.text == f'cwd "{place}" is not a directory'
-    place.mkdir()
-    await world.clock.advance(3_600)
-    assert decisions(world) == ["started", "refused"]
+    assert decisions(world) == ["started"]
+    assert [run.resolved.cwd for run in await runs_of(world)] == [str(place)]
+    with pytest.raises(UsageError, match="is not a directory"):
+        await world.clock.result(Schedules.of(world.engine).run_now(now_of(world).id))
 
 
 @pytest.mark.requirement("schedule:refused")

@@ -418,9 +418,8 @@ class Spawner:
         if label_of_place is not None:
             check_place(label_of_place, self._ledger.partitions.labels)
         run_id, label = self._ids.run_id(), spec.label or label_from(spec, agent_id)
-        place = await self._place(
-            spec, cwd, run_id, label, previous, is_here=label_of_place is None
-        )
+        here, due = label_of_place is None, bool(call.scheduled and not call.scheduled.by_hand)
+        place = await self._place(spec, cwd, run_id, label, previous, is_here=here, is_due=due)
         depth = session_chain.depth(parent, previous)
         # Who else there is costs words in each prompt: only a worker that may spawn is told.
         may_spawn = depth < settings.defaults.max_spawn_depth
@@ -481,10 +480,11 @@ class Spawner:
         previous: Run | None,
         *,
         is_here: bool,
+        is_due: bool,
     ) -> PlannedWorkspace:
         """Where the run works: in ``cwd``, or in its own worktree, made when it starts.
 
-        On another node, whether the directory is there is seen when it is started.
+        Without its directory a start fails on another node, and when due: nobody hears a refusal.
         """
         before = None if previous is None else previous.resolved
         if before is not None and before.worktree is not None and cwd == before.cwd:
@@ -499,8 +499,9 @@ class Spawner:
         directory = _plain(cwd)
         if not directory.startswith("/"):
             raise UsageError(f'cwd must be absolute, not "{cwd}"', details={"field": "cwd"})
-        look = partial(os.path.isdir, directory)
-        if is_here and not await self._probe.is_well(directory, look):
+        if is_here and not await self._probe.is_well(directory, partial(os.path.isdir, directory)):
+            if is_due:
+                return PlannedWorkspace(cwd=directory)
             raise UsageError(f'cwd "{cwd}" is not a directory', details={"field": "cwd"})
         return await self._workspaces.plan(
             spec, directory, run_id=run_id, label=label, is_here=is_here
