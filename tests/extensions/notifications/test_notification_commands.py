@@ -89,6 +89,22 @@ def test_a_channel_through_which_nothing_gets_is_said_by_doctor_and_attention(
     assert "subagents notifications test phone" in str(found["fix"])
 
 
+@pytest.mark.requirement("notifications:test")
+def test_the_daemon_sends_it_and_not_whoever_asks(home: Home, tmp_path: Path) -> None:
+    pytest.importorskip("apprise", reason="needs subagents[notify]")
+    configure(home, '[notifications.desk]\nurl = "desktop"\n')
+    for program in ("sh", "bash"):
+        (tmp_path / program).symlink_to(f"/bin/{program}")
+    without = f"{tmp_path}:{Path(sys.executable).parent}"
+    assert home.cli("run", "true", env={"PATH": without}).code == 0
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "notify-send").write_text("#!/bin/sh\n")
+    (tmp_path / "more" / "notify-send").chmod(0o755)
+    tried = home.cli("notifications", "test", env={"PATH": f"{tmp_path / 'more'}:{without}"})
+    assert tried.code == 1
+    assert "not sent: neither notify-send nor osascript is on PATH" in tried.out
+
+
 @pytest.mark.requirement("notifications:problem")
 def test_a_channel_that_works_is_no_problem_and_one_that_came_later_is_said(home: Home) -> None:
     pytest.importorskip("apprise", reason="needs subagents[notify]")

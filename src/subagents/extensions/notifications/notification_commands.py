@@ -7,13 +7,17 @@ from typing import Annotated
 from subagents.cli import output
 from subagents.cli.connection import paths, session
 from subagents.cli.flags import Json, Parameter, refusal
-from subagents.client.client import Client
+from subagents.client.client import Client, segment
 from subagents.client.daemon_start import answers
+from subagents.config.layers import load
 from subagents.errors import EXIT_FAILED, EXIT_OK, NotFound
 from subagents.extensions.notifications.notification_settings import (
     NotificationChannel,
     ThreadSettings,
 )
+from subagents.extensions.notifications.notifier import test_of
+from subagents.extensions.notifications.who_is_told import channel_of, room_of
+from subagents.followers.journal_export import ReceiverRefused, ReceiverUnavailable
 
 
 def send_test(
@@ -27,7 +31,7 @@ def send_test(
 ) -> int:
     """Send a real notification through the channels of your subagents.toml.
 
-    It is sent from here. The daemon sends with the environment that it was started with.
+    The daemon sends it, as it would a real one; without a daemon it is sent from here.
 
     For example:
 
@@ -41,13 +45,6 @@ def send_test(
         if channel is not None:
             raise refusal("--threads", f"and {channel}: give one of them")
         return _write_test(json=json)
-    from subagents.config.layers import load  # noqa: PLC0415
-    from subagents.extensions.notifications.notifier import test_of  # noqa: PLC0415
-    from subagents.extensions.notifications.who_is_told import channel_of  # noqa: PLC0415
-    from subagents.followers.journal_export import (  # noqa: PLC0415
-        ReceiverRefused,
-        ReceiverUnavailable,
-    )
 
     settings = load(None, os.environ, paths=paths()).settings
     configured = settings.named(NotificationChannel)
@@ -63,12 +60,15 @@ def send_test(
     listening, rows = _known_to_the_daemon(), list[dict[str, object]]()
     for name in [channel] if channel is not None else sorted(configured):
         to = channel_of(configured[name], settings, os.environ)
-        problem = None
+        is_known = listening is None or f"{name} ({to.where})" in listening
+        problem: object = None
         try:
-            to.send(test_of(name))
+            if listening is not None and is_known:
+                problem = _sent_by_the_daemon(name)
+            else:
+                to.send(test_of(name))
         except (ReceiverRefused, ReceiverUnavailable) as error:
             problem = str(error)
-        is_known = listening is None or f"{name} ({to.where})" in listening
         row = {"channel": name, "to": to.where, "sent": problem is None, "error": problem}
         rows.append({**row, "daemonSends": is_known})
         if not json:
@@ -80,6 +80,13 @@ def send_test(
     if json:
         output.document({"channels": rows})
     return EXIT_OK if all(row["sent"] and row["daemonSends"] for row in rows) else EXIT_FAILED
+
+
+def _sent_by_the_daemon(name: str) -> object:
+    """Why not; None = it was sent."""
+    with Client(paths().socket, session=session()) as client:
+        path = f"/v1/notifications/{segment(name)}/test"
+        return client.post(path, timeout_s=60).get("problem")
 
 
 def _known_to_the_daemon() -> set[str] | None:
@@ -96,12 +103,6 @@ def _write_test(*, json: bool) -> int:
 
     The daemon reads its replies once it was started again.
     """
-    from subagents.config.layers import load  # noqa: PLC0415
-    from subagents.extensions.notifications.who_is_told import room_of  # noqa: PLC0415
-    from subagents.followers.journal_export import (  # noqa: PLC0415
-        ReceiverRefused,
-        ReceiverUnavailable,
-    )
 
     settings = load(None, os.environ, paths=paths()).settings
     room = room_of(settings, os.environ)
