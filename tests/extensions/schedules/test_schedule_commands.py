@@ -84,6 +84,9 @@ def test_a_whole_crontab_is_taken_from_stdin_with_its_settings_and_names(shared:
     ]
     assert found[0]["zone"] != found[1]["zone"] == "Asia/Tokyo"
     assert shared.ok("pause", "schedule:sync", "schedule:sync-2").err.count(": paused") == 2
+    again = shared.cli("schedule", "add", "-", stdin="@daily /new.sh\n@daily ./sync.sh\n")
+    assert "nothing was added; names that are taken: sync" in again.err
+    assert shared.cli("show", "schedule:new").code == 3
     for name in ("sync", "sync-2"):
         shared.ok("schedule", "remove", name, "--yes")
 

@@ -30,7 +30,7 @@ from subagents.cli.runs.submission import DEFAULT_AGENT, in_file, in_flags
 from subagents.cli.serving import unit_file
 from subagents.cli.show import render
 from subagents.client.client import Client, Document, Query, segment
-from subagents.errors import EXIT_OK, UsageError
+from subagents.errors import EXIT_OK, Conflict, UsageError
 from subagents.extensions.schedules.crontab import entries_of, when_and_task
 from subagents.installation import NAME
 from subagents.text import counted, duration, listed, milliseconds_of, money, upcoming
@@ -152,9 +152,15 @@ def add(
             f"warning: {held[0]} holds for this shell, not for the schedule: its runs go by the "
             "configuration files"
         )
+    names = [str(each["name"]) for each in bodies]
     with connect(starts=True) as client, in_flags() if plan is None else in_file(plan):
-        asks = not (json or replace or unit_file().exists())
-        is_first = asks and not read(client.get(PLACE), SchedulePage).schedules
+        known = {each.name for each in read(client.get(PLACE), SchedulePage).schedules}
+        is_first = not (json or replace or known or unit_file().exists())
+        if not replace and len(bodies) > 1 and (there := known.intersection(names)):
+            raise Conflict(
+                f"nothing was added; names that are taken: {listed(sorted(there), CHECKS_NAMED)}",
+                hint="--replace puts these in their place; or add the other lines alone",
+            )
         for body in bodies:
             answer = client.post(PLACE, body, timeout_s=30)
             if json:
