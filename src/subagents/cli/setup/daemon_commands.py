@@ -92,7 +92,7 @@ def down(*, yes: Yes = False, json: Json = False) -> None:
             found = client.get("/v1/diagnostics").get("openRuns")
             runs = found if isinstance(found, int) else 0
             what = counted(runs, "run is", "runs are")
-            question = f"{what} active; workers go on, unverified and undelivered. Stop it?"
+            question = f"{what} active; workers go on, unverified and undelivered. Stop the daemon?"
             if runs and not output.is_confirmed(question, yes=yes):
                 output.note("The daemon keeps running.")
                 return

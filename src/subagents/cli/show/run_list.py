@@ -123,8 +123,8 @@ def list_(
     if not view.watch:
         refuse_unused("needs --watch", interval=view.interval is not None, once=view.once)
     if is_chosen:
-        is_at_work = view.watch or view.now
-        refuse_unused(f"does not go with {is_chosen}", **page, archived=archived and is_at_work)
+        at_work, how = view.watch or view.now, f"{is_chosen} {view.form or ''}".rstrip()
+        refuse_unused(f"does not go with {how}", **page, archived=archived and at_work)
     if view.watch:
         from subagents.cli.show.watch_command import watch_runs  # noqa: PLC0415  as needed
 

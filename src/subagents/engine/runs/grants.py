@@ -158,7 +158,7 @@ class Grants:
             raise UsageError(
                 f'agents.{agent_id}.runtime "{agent.runtime}" is not available in this version '
                 f"(available: {known})",
-                hint="subagents doctor says what is wrong with a plugin that is installed",
+                hint="is it new? subagents down --yes && subagents up; else ask: subagents doctor",
             )
         return runtime
 
