@@ -17,7 +17,7 @@ from subagents.domain.run.values import SessionKey
 
 LOADED_NODE: Final = "tests.extensions.cluster.nodes.loaded_node"
 """What such a node is started as, with ``LOADED_ENV``."""
-LOADED_ENV: Final = {"PYTHONPATH": str(Path(__file__).parents[2])}
+LOADED_ENV: Final = {"PYTHONPATH": str(Path(__file__).parents[4])}
 ASKED: Final = "load.json"
 DONE: Final = "loaded.json"
 AGENT: Final = "quick"
