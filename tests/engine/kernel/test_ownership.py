@@ -330,6 +330,8 @@ async def test_a_server_that_stands_still_is_away_though_no_question_to_it_ever_
     assert ownership.lapse is not None
     assert workers.left_s > HELD_S / 2  # it is so for everybody
     thawed.set()
+    await workers.clock.advance(HELD_S / 100)
+    assert workers.left_s > HELD_S / 2  # though what is answered now was asked long ago
     await workers.clock.advance(HELD_S / 2)
     assert ownership.lapse is None
     assert not ownership.promise()

@@ -86,6 +86,8 @@ class Ownership:
         """Its end, by ``elapsed_ms``."""
         self._since_ms = 0
         """When it was given after the last break, by ``elapsed_ms``."""
+        self._work_ms = 0
+        """Until when workers may live; an answer that comes late brings no end forward."""
 
     @property
     def is_limited(self) -> bool:
@@ -106,8 +108,7 @@ class Ownership:
     def is_proven(self) -> bool:
         """Whether it was held for its whole length without a break.
 
-        A node that could not be reached for a while and can again finds the rights of all others
-        over, though those could only not renew them either: they are given as long to do it.
+        After an outage the rights of all others are over, too: they have as long to renew them.
         """
         return self._held_s is None or (
             self.lapse is None
@@ -210,7 +211,7 @@ class Ownership:
         """Let our workers live on: no one may start over what they do for a length from then."""
         if self._held_s is None:
             return
-        until_ms = asked_ms + int(self._held_s * 1000)
+        self._work_ms = until_ms = max(self._work_ms, asked_ms + int(self._held_s * 1000))
         try:
             await self._off_loop(lambda: self._extend(until_ms))
         except OSError as error:
