@@ -273,6 +273,14 @@ class ClusterRig:
 
         until(is_divided, what="each node has its share", within_s=within_s, pause_s=0.1)
 
+    def fail_over(self, standby: PostgresServer) -> None:
+        """The database is killed, and the other one takes its place."""
+        self.server.kill()
+        standby.asked("SELECT pg_promote()")
+        self.server = standby
+        for node in self.nodes:
+            node.to_database.lead_to(standby.directory / SOCKET)
+
     def clean_up(self) -> None:
         for node in self.nodes:
             node.thaw()

@@ -50,6 +50,10 @@ class CuttableLine:
         """What was sent meanwhile arrives now."""
         self.is_cut_for = lambda _: False
 
+    def lead_to(self, far: Address) -> None:
+        """What is opened from now on leads there."""
+        self._far = far
+
     def close(self) -> None:
         self._is_open = False
         self._listener.shutdown(socket.SHUT_RDWR)  # closing alone ends no accept

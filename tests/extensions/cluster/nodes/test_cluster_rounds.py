@@ -6,6 +6,7 @@ long PostgreSQL is away (60). What was timed is printed.
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from tests.extensions.cluster.nodes.cluster_load import ClusterLoad, Judgement, 
 from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig, cluster
 from tests.extensions.cluster.nodes.loaded_nodes import LOADED_ENV, LOADED_NODE, begin_load
 from tests.extensions.cluster.nodes.node_calls import client_of, result_of, spawned
-from tests.extensions.cluster.postgres.postgres_server import PostgresServer
+from tests.extensions.cluster.postgres.postgres_server import PostgresServer, standby_of
 
 from subagents.client.client import Client
 from subagents.errors import SubagentsError
@@ -223,6 +224,57 @@ def test_no_owner_changes_when_the_database_is_away(
     assert refused
     assert after == before
     assert found.repeated == 0
+
+
+@pytest.mark.requirement("cluster:database-away")
+def test_a_synchronous_standby_that_takes_over_loses_nothing_and_no_owner_changes(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    with rig_of(server, tmp_path) as rig, standby_of(server, is_synchronous=True) as standby:
+        load, victim = burst(rig, 0)
+        load.until_accepted(OPEN_MIN)
+        before = rig.owners()
+        load.note("failed over", victim.name)
+        rig.fail_over(standby)
+        load.finish(ROUND_S)
+        found, after = judge(load), rig.owners()
+        said = [*map(_went_back, rig.nodes)]
+
+    told("failed over to a synchronous standby", [found])
+    assert found.wrong == []
+    assert after == before
+    assert found.repeated == 0
+    assert said == ["", "", ""]
+
+
+@pytest.mark.requirement("cluster:database-away")
+def test_a_standby_that_lacks_commits_is_said_to_have_gone_back_in_time(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    with rig_of(server, tmp_path) as rig, standby_of(server, is_synchronous=False) as standby:
+        with Client(rig.nodes[0].home.paths.socket, timeout_s=60) as client:
+            client.post("/v1/runs", rig.nodes[0].home.spawn_body("true"))
+            standby.set("primary_conninfo", "")
+            until(
+                lambda: not server.asked("SELECT 1 FROM pg_stat_replication"),
+                what="it follows no more",
+                pause_s=0.05,
+            )
+            for _ in range(5):
+                client.post("/v1/runs", rig.nodes[0].home.spawn_body("true"))
+        rig.fail_over(standby)
+        said = until(
+            lambda: next(filter(None, map(_went_back, rig.nodes)), None),
+            what="its node says it",
+            pause_s=0.2,
+        )
+    assert re.search("[0-9]+ commits of this node gone", said)
+
+
+def _went_back(node: ClusterNode) -> str:
+    with suppress(SubagentsError), client_of(node, "agent:main:main") as client:
+        return str(client.get("/v1/cluster")["wentBack"] or "")
+    return ""
 
 
 def _refused(rig: ClusterRig, due: float) -> bool:

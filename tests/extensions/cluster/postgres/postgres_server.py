@@ -22,7 +22,7 @@ USER = "postgres" if os.geteuid() == 0 else None
 def programs() -> Path | None:
     """Where the server's programs are; None = it is not installed."""
     if (found := shutil.which("initdb")) is not None:
-        return Path(found).parent
+        return Path(found).resolve().parent
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda each: each.parent.name)
     return installed[-1] if installed else None
 
@@ -105,6 +105,17 @@ class PostgresServer:
         with psycopg.connect(self.conninfo()) as connection:
             psycopg.ClientCursor(connection).execute(script.encode())
 
+    def asked(self, statement: str) -> list[tuple[object, ...]]:
+        """The rows of one statement, by itself."""
+        with psycopg.connect(self.conninfo(), autocommit=True) as connection:
+            cursor = connection.execute(statement.encode())
+            return cursor.fetchall() if cursor.description is not None else []
+
+    def set(self, name: str, value: str) -> None:
+        """Change a setting while it runs."""
+        self.asked(f"ALTER SYSTEM SET {name} = '{value}'")
+        self.asked("SELECT pg_reload_conf()")
+
     def new_schema(self) -> str:
         """The name of one that nobody had; of this process, too."""
         self._schemas += 1
@@ -128,6 +139,39 @@ def running(*, is_durable: bool = True) -> Iterator[PostgresServer]:
             yield server
         finally:
             server.stop()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def standby_of(server: PostgresServer, *, is_synchronous: bool) -> Iterator[PostgresServer]:
+    """A server that follows this one, until the block ends.
+
+    Args:
+        server: It goes on.
+        is_synchronous: Whether that one answers a commit only when this one has it, too.
+    """
+    directory = Path(tempfile.mkdtemp(prefix="subagents-standby-"))
+    try:
+        if USER is not None:
+            shutil.chown(directory, USER, USER)
+        standby = PostgresServer(directory, server._programs, is_durable=True)
+        from_it = (f"--host={server.directory}", "--username=tests", "--checkpoint=fast")
+        program = str(server._programs / "pg_basebackup")
+        argv = server.command(
+            program, f"--pgdata={standby.data}", "--write-recovery-conf", *from_it
+        )
+        subprocess.run(argv, check=True, capture_output=True, cwd=directory)
+        standby.start()
+        try:
+            if is_synchronous:
+                server.set("synchronous_standby_names", "*")
+            wanted = "sync" if is_synchronous else "async"
+            while server.asked("SELECT sync_state FROM pg_stat_replication") != [(wanted,)]:
+                time.sleep(0.05)
+            yield standby
+        finally:
+            standby.stop()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
