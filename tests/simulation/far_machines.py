@@ -134,7 +134,9 @@ class MachineSlots:
         return None if self._most is None else max(self._most - len(self.used), 0)
 
     def keep(self, attempt: AttemptId) -> bool:
-        if self.free == 0 and attempt not in self.used:
+        # Begun here, it has its slot, though its worker is gone: an owner that died knew of it.
+        is_here = self._machine.world.workers.machine_of.get(attempt) == self._machine.name
+        if self.free == 0 and attempt not in self.used and not is_here:
             return False
         self._kept[attempt] = self._machine.clock.elapsed_ms() + KEPT_MS
         return True
