@@ -27,9 +27,9 @@ def postgres_place(postgres: PostgresServer, tmp_path: Path) -> PostgresPlace:
 
 @pytest.fixture(scope="session")
 def pooler(postgres: PostgresServer) -> Iterator[Path]:
-    """A PgBouncer before that server."""
-    with pooled(postgres) as host:
-        yield host
+    """Where the socket of a PgBouncer before that server is."""
+    with pooled(postgres) as found:
+        yield found.directory
 
 
 @pytest.fixture

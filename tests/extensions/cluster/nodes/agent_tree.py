@@ -17,7 +17,7 @@ from tests.e2e.live_home import until, variable_of
 from tests.e2e.program_setups import CLAUDE
 from tests.e2e.runtime_cells import LOOP, RUN_S
 from tests.e2e.scripted_model import Conversation, Say, ScriptedModel, Use
-from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig, cluster, patiently
+from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig, patiently
 from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 from tests.real.codex_setup import CODEX
 
@@ -201,5 +201,5 @@ def agent_tree(server: PostgresServer, root: Path) -> Iterator[AgentTree]:
             (own / setup.name).mkdir()
             setup.prepare(model.url, own / setup.name)
             agents += setup.config(model.url, own / setup.name)
-        with cluster(server, root, lease_s=LEASE_S, agents=agents, has_page=True) as rig:
+        with ClusterRig(server, root, lease_s=LEASE_S, agents=agents, has_page=True) as rig:
             yield AgentTree(rig, model, work)

@@ -13,10 +13,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import psycopg
 from tests.e2e.live_home import LiveHome, until
@@ -164,7 +164,7 @@ class ClusterNode:
 
 
 class ClusterRig:
-    """The nodes; made by ``cluster``.
+    """The nodes, while a ``with`` lasts: they have divided the partitions, and none is left behind.
 
     Args:
         server: Of the database.
@@ -179,6 +179,7 @@ class ClusterRig:
         labels: Those of some nodes, beside their names.
         temporal: Finds the places of attempts; None = PostgreSQL does.
         module: What each daemon is started as.
+        pooler: Where the socket of what stands before the server is; None = nothing does.
     """
 
     def __init__(
@@ -186,7 +187,7 @@ class ClusterRig:
         server: PostgresServer,
         root: Path,
         *,
-        nodes: int,
+        nodes: int = 3,
         lease_s: float = LEASE_S,
         slots: int = 64,
         beat_s: float = 0.1,
@@ -196,8 +197,9 @@ class ClusterRig:
         labels: Mapping[str, Sequence[str]] | None = None,
         temporal: TemporalServer | None = None,
         module: str = "subagents",
+        pooler: Path | None = None,
     ) -> None:
-        self._module = module
+        self._module, self._socket = module, (pooler or server.directory) / SOCKET
         self._agents, self._has_page = agents, has_page
         self.temporal, self._labels = temporal, labels or {}
         self.server, self.lease_s, self.beat_s = server, lease_s, beat_s
@@ -214,7 +216,7 @@ class ClusterRig:
     def _node(self, name: str, *, slots: int, env: dict[str, str]) -> ClusterNode:
         directory = self._lines / name
         directory.mkdir()
-        to_database = CuttableLine(directory / SOCKET, self.server.directory / SOCKET)
+        to_database = CuttableLine(directory / SOCKET, self._socket)
         listen = free_port()
         to_node = CuttableLine(("127.0.0.1", 0), ("127.0.0.1", listen))
         place = PostgresPlace(self.server, self.root / name, host=directory)
@@ -254,11 +256,19 @@ class ClusterRig:
 
     # -- life --------------------------------------------------------------------------------
 
-    def start(self) -> None:
+    def __enter__(self) -> Self:
         """Start all of them, and wait until each has its share."""
-        for node in self.nodes:
-            node.start()
-        self.until_divided()
+        try:
+            for node in self.nodes:
+                node.start()
+            self.until_divided()
+        except BaseException:
+            self._clean_up()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._clean_up()
 
     def until_divided(self, within_s: float = SETTLED_S) -> None:
         """All partitions are somebody's who lives, and nobody has too many."""
@@ -281,7 +291,7 @@ class ClusterRig:
         for node in self.nodes:
             node.to_database.lead_to(standby.directory / SOCKET)
 
-    def clean_up(self) -> None:
+    def _clean_up(self) -> None:
         for node in self.nodes:
             node.thaw()
         for node in self.nodes:
@@ -355,41 +365,3 @@ def patiently(call: Callable[[], T], *, within_s: float, pause_s: float = 0.05) 
             if not error.retryable or time.monotonic() > due:
                 raise
         time.sleep(pause_s)
-
-
-@contextlib.contextmanager
-def cluster(
-    server: PostgresServer,
-    root: Path,
-    *,
-    nodes: int = 3,
-    lease_s: float = LEASE_S,
-    slots: int = 64,
-    beat_s: float = 0.1,
-    env: dict[str, str] | None = None,
-    agents: str = "",
-    has_page: bool = False,
-    labels: Mapping[str, Sequence[str]] | None = None,
-    temporal: TemporalServer | None = None,
-    module: str = "subagents",
-) -> Iterator[ClusterRig]:
-    """Nodes that have divided the partitions; nothing of them is alive afterwards."""
-    rig = ClusterRig(
-        server,
-        root,
-        nodes=nodes,
-        lease_s=lease_s,
-        slots=slots,
-        beat_s=beat_s,
-        env=env,
-        agents=agents,
-        has_page=has_page,
-        labels=labels,
-        temporal=temporal,
-        module=module,
-    )
-    try:
-        rig.start()
-        yield rig
-    finally:
-        rig.clean_up()

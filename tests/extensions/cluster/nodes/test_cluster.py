@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.live_home import until
 from tests.extensions.cluster.nodes.cluster_load import ClusterLoad, judge, shown
-from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig, cluster
+from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig
 from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 
 from subagents.extensions.cluster import node_deadline
@@ -30,7 +30,7 @@ def busiest(rig: ClusterRig) -> ClusterNode:
 def test_runs_of_a_node_that_is_killed_with_its_workers_end_on_the_others(
     server: PostgresServer, tmp_path: Path
 ) -> None:
-    with cluster(server, tmp_path) as rig:
+    with ClusterRig(server, tmp_path) as rig:
         load = loaded(rig)
         victim = busiest(rig)
         assert load.note("killed with its workers", victim.name)
@@ -47,7 +47,7 @@ def test_runs_of_a_node_that_is_killed_with_its_workers_end_on_the_others(
 def test_a_node_that_was_frozen_for_longer_than_its_lease_does_nothing_after_it(
     server: PostgresServer, tmp_path: Path
 ) -> None:
-    with cluster(server, tmp_path) as rig:
+    with ClusterRig(server, tmp_path) as rig:
         load = loaded(rig)
         victim = busiest(rig)
         load.note("frozen", victim.name)
@@ -67,7 +67,7 @@ def test_a_daemon_that_is_away_for_longer_than_its_lease_finds_its_workers_at_wo
     server: PostgresServer, tmp_path: Path
 ) -> None:
     # A lease in which a daemon can start on a busy machine, and workers that outlast it.
-    with cluster(server, tmp_path, lease_s=6.0) as rig:
+    with ClusterRig(server, tmp_path, lease_s=6.0) as rig:
         load = ClusterLoad(rig, sessions=9, runs=2, seconds=(8, 9), pause_s=0.2)
         load.begin()
         load.until_accepted(9)
@@ -89,7 +89,7 @@ def test_a_daemon_that_is_away_for_longer_than_its_lease_finds_its_workers_at_wo
 def test_a_node_that_is_drained_and_started_again_repeats_nothing(
     server: PostgresServer, tmp_path: Path
 ) -> None:
-    with cluster(server, tmp_path) as rig:
+    with ClusterRig(server, tmp_path) as rig:
         load = loaded(rig)
         victim = busiest(rig)
         load.note("drained", victim.name)

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 from tests.extensions.cluster.nodes.cluster_load import ClusterLoad, judge
-from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig, cluster
+from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig
 from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 
 from subagents.client.client import Client
@@ -28,7 +28,7 @@ def at_work(rig: ClusterRig, node: ClusterNode) -> int:
 
 def drained(server: PostgresServer, root: Path, times: int) -> None:
     """Drain the busiest node, take its power, and start it again, so often."""
-    with cluster(server, root, lease_s=6.0, beat_s=0.5) as rig:
+    with ClusterRig(server, root, lease_s=6.0, beat_s=0.5) as rig:
         load = ClusterLoad(
             rig, sessions=6, runs=10_000, seconds=(4, 5), pause_s=4 / AT_ONCE, retries=0
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from tests.e2e.live_home import until
-from tests.extensions.cluster.nodes.cluster_rig import cluster
+from tests.extensions.cluster.nodes.cluster_rig import ClusterRig
 from tests.extensions.cluster.nodes.node_calls import client_of, other_than, result_of, spawned
 from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 
@@ -21,7 +21,7 @@ ROOM = 8
 def test_an_idle_node_renews_and_looks_once_each_quarter_of_a_lease_and_asks_for_no_offers(
     server: PostgresServer, tmp_path: Path
 ) -> None:
-    with cluster(server, tmp_path, nodes=2) as rig:
+    with ClusterRig(server, tmp_path, nodes=2) as rig:
         owner = rig.owner_of(SESSION)
         place = other_than(rig, owner)
         with (

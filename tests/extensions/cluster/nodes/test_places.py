@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 from tests.e2e.live_home import until
-from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig, cluster
+from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig
 from tests.extensions.cluster.nodes.node_calls import client_of, other_than, result_of, spawned
 from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 from tests.repository import a_repository
@@ -29,7 +29,7 @@ env = {{ VERDICT = '{VERDICT}' }}
 def test_a_run_works_on_the_node_with_its_label_and_outlives_its_owners_daemon(
     server: PostgresServer, tmp_path: Path
 ) -> None:
-    with cluster(server, tmp_path, nodes=2) as rig, ExitStack() as stack:
+    with ClusterRig(server, tmp_path, nodes=2) as rig, ExitStack() as stack:
         owner = rig.owner_of(SESSION)
         place = other_than(rig, owner)
         client = stack.enter_context(client_of(owner, SESSION))
@@ -54,7 +54,7 @@ def test_a_run_works_on_the_node_with_its_label_and_outlives_its_owners_daemon(
 def test_a_label_that_no_node_has_is_refused_and_says_which_there_are(
     server: PostgresServer, tmp_path: Path
 ) -> None:
-    with cluster(server, tmp_path, nodes=2) as rig, ExitStack() as stack:
+    with ClusterRig(server, tmp_path, nodes=2) as rig, ExitStack() as stack:
         owner = rig.owner_of(SESSION)
         client = stack.enter_context(client_of(owner, SESSION))
         with pytest.raises(UsageError, match=r"no node has the label .*: n1, n2"):
@@ -71,7 +71,7 @@ def test_a_worktree_a_contract_and_what_it_names_are_where_the_work_is(
         "commands": ['echo "checked by $HOME" > by.txt'],
     }
     judge = {"agentId": "critic", "criteria": "is it good", "access": "full"}
-    with cluster(server, tmp_path, nodes=2, agents=CRITIC) as rig, ExitStack() as stack:
+    with ClusterRig(server, tmp_path, nodes=2, agents=CRITIC) as rig, ExitStack() as stack:
         owner = rig.owner_of(SESSION)
         place = other_than(rig, owner)
         client = stack.enter_context(client_of(owner, SESSION))
@@ -111,7 +111,7 @@ def test_a_worktree_a_contract_and_what_it_names_are_where_the_work_is(
 @pytest.mark.requirement("cluster:slots")
 def test_one_session_uses_the_slots_of_all_nodes(server: PostgresServer, tmp_path: Path) -> None:
     env = {"SUBAGENTS_CLUSTER__SLOTS": "1"}
-    with cluster(server, tmp_path, nodes=2, env=env) as rig, ExitStack() as stack:
+    with ClusterRig(server, tmp_path, nodes=2, env=env) as rig, ExitStack() as stack:
         owner = rig.owner_of(SESSION)
         client = stack.enter_context(client_of(owner, SESSION))
         go = tmp_path / "go"
@@ -149,7 +149,7 @@ def test_what_dies_between_the_yes_of_a_node_and_its_start_costs_a_run_no_retry(
     dies: str, server: PostgresServer, tmp_path: Path
 ) -> None:
     env = {"SUBAGENTS_CLUSTER__SLOTS": "1"}
-    with cluster(server, tmp_path, env=env, lease_s=4) as rig, ExitStack() as stack:
+    with ClusterRig(server, tmp_path, env=env, lease_s=4) as rig, ExitStack() as stack:
         owner = rig.owner_of(SESSION)
         asked, other = (each for each in rig.nodes if each is not owner)
         busy = stack.enter_context(client_of(owner, SESSION))

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pytest
 from tests.e2e.live_home import until
-from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig, cluster, patiently
+from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig, patiently
 from tests.extensions.cluster.nodes.node_calls import client_of
 from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 
@@ -72,7 +72,7 @@ def test_each_of_two_hundred_schedules_fires_once_over_a_kill_and_a_drain(
     server: PostgresServer, tmp_path: Path
 ) -> None:
     chance = random.Random(34)  # noqa: S311 - no secret
-    with cluster(server, tmp_path) as rig:
+    with ClusterRig(server, tmp_path) as rig:
         killed, drained, _ = rig.nodes
         for name in NAMES:
             add(rig, chance.choice(rig.nodes), name)

@@ -7,7 +7,7 @@ import pytest
 from tests.e2e.live_home import until
 from tests.e2e.small_disk import CannotMount, fill, small_disk
 from tests.extensions.cluster.nodes.cluster_load import ClusterLoad, judge
-from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig, cluster
+from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig
 from tests.extensions.cluster.nodes.node_calls import client_of, result_of, spawned
 from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 
@@ -51,7 +51,7 @@ def test_a_node_whose_disk_is_full_uses_no_retry_and_others_do_its_work(
     try:
         with (
             small_disk(tmp_path / "n1" / "home", 48) as disk,
-            cluster(server, tmp_path) as rig,
+            ClusterRig(server, tmp_path) as rig,
         ):
             sick, well = rig.nodes[:2]
             load = ClusterLoad(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.extensions.cluster.nodes.cluster_rig import ClusterRig, cluster, patiently
+from tests.extensions.cluster.nodes.cluster_rig import ClusterRig, patiently
 from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 
 from subagents.client.client import Client
@@ -62,7 +62,7 @@ def test_one_session_gets_three_times_as_much_done_by_four_nodes_as_by_one(
     for nodes in (1, NODES):
         root = tmp_path / str(nodes)
         root.mkdir()
-        with cluster(server, root, nodes=nodes, lease_s=6.0, env=env) as rig:
+        with ClusterRig(server, root, nodes=nodes, lease_s=6.0, env=env) as rig:
             rates.append(runs_per_s(rig, tmp_path))
     one, four = rates
 

@@ -18,7 +18,7 @@ from typing import Any, Final
 import pytest
 from tests.e2e.live_home import until
 from tests.extensions.cluster.nodes.cluster_load import ClusterLoad, Judgement, judge, pause
-from tests.extensions.cluster.nodes.cluster_rig import ClusterRig, cluster
+from tests.extensions.cluster.nodes.cluster_rig import ClusterRig
 from tests.extensions.cluster.nodes.node_calls import client_of, other_than, result_of, spawned
 from tests.extensions.cluster.places.temporal_server import TemporalServer, history, temporal
 from tests.extensions.cluster.postgres.postgres_server import PostgresServer
@@ -155,7 +155,7 @@ def told(text: str) -> None:
 def test_work_goes_on_while_temporal_is_away_and_new_work_elsewhere_waits_for_it(
     server: PostgresServer, temporal_server: TemporalServer, tmp_path: Path
 ) -> None:
-    with cluster(server, tmp_path, nodes=2, temporal=temporal_server) as rig:
+    with ClusterRig(server, tmp_path, nodes=2, temporal=temporal_server) as rig:
         through_outage(
             rig,
             temporal_server.kill,
@@ -176,7 +176,7 @@ def test_no_owner_changes_and_no_attempt_is_repeated_when_temporal_is_away(
         "killed": (temporal_server.kill, temporal_server.start),
         "frozen": (temporal_server.freeze, temporal_server.thaw),
     }[how]
-    with cluster(
+    with ClusterRig(
         server, tmp_path, lease_s=LEASE_S, slots=256, beat_s=0.5, temporal=temporal_server
     ) as rig:
         report = through_outage(rig, begin, end, sessions=12, seconds=OUTAGE_S, after_s=AFTER_S)
@@ -190,7 +190,7 @@ def test_a_node_that_is_cut_from_temporal_moves_and_repeats_nothing(
 ) -> None:
     chance = random.Random(1)  # noqa: S311 - no secret
     runs, waited_s = 0, list[float]()
-    with cluster(
+    with ClusterRig(
         server, tmp_path, lease_s=LEASE_S, slots=256, beat_s=0.5, temporal=temporal_server
     ) as rig:
         before = rig.owners(), rig.epochs()
@@ -221,7 +221,7 @@ def test_temporal_is_told_ids_and_labels_and_nothing_of_what_a_run_is_about(
 ) -> None:
     in_task, in_variable, said, directory = SECRETS
     (tmp_path / directory).mkdir()
-    with cluster(server, tmp_path, nodes=2, temporal=temporal_server) as rig:
+    with ClusterRig(server, tmp_path, nodes=2, temporal=temporal_server) as rig:
         owner = rig.owner_of(SESSION)
         place = other_than(rig, owner)
         with client_of(owner, SESSION) as client:

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 from tests.extensions.cluster.nodes.cluster_load import ClusterLoad, judge, shown
-from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig, cluster
+from tests.extensions.cluster.nodes.cluster_rig import ClusterNode, ClusterRig
 from tests.extensions.cluster.postgres.postgres_server import PostgresServer
 
 import subagents
@@ -62,7 +62,7 @@ def test_nodes_of_two_versions_work_beside_each_other_and_no_run_notices_the_upg
     path = next_version(tmp_path / "next")
     root = tmp_path / "rig"
     root.mkdir()
-    with cluster(server, root, lease_s=LEASE_S) as rig:
+    with ClusterRig(server, root, lease_s=LEASE_S) as rig:
         before = newest_migration(rig)
         load = ClusterLoad(rig, sessions=9, runs=300, seconds=(0.5, 1.5), pause_s=2)
         load.begin()

@@ -176,34 +176,54 @@ def standby_of(server: PostgresServer, *, is_synchronous: bool) -> Iterator[Post
         shutil.rmtree(directory, ignore_errors=True)
 
 
+class Pooler:
+    """PgBouncer before a server, a transaction at a time; made by ``pooled``."""
+
+    def __init__(self, program: str, server: PostgresServer, directory: Path) -> None:
+        self.directory = directory
+        """Where its socket is."""
+        settings = directory / "pgbouncer.ini"
+        settings.write_text(
+            f"[databases]\npostgres = host={server.directory} user=tests\n"
+            "[pgbouncer]\npool_mode = transaction\ndefault_pool_size = 3\nauth_type = any\n"
+            f"listen_addr =\nlisten_port = 5432\nunix_socket_dir = {directory}\n"
+        )
+        self._argv = server.command(program, str(settings))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Return when it accepts connections."""
+        log, near = self.directory / "log", self.directory / ".s.PGSQL.5432"
+        near.unlink(missing_ok=True)
+        with log.open("ab") as out:
+            self._process = subprocess.Popen(self._argv, stdout=out, stderr=out, cwd=self.directory)
+        while not near.exists():
+            assert self._process.poll() is None, log.read_text("utf-8")
+            time.sleep(0.01)
+
+    def kill(self) -> None:
+        """SIGKILL, and the end of it."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+
 @contextlib.contextmanager
-def pooled(server: PostgresServer) -> Iterator[Path]:
-    """PgBouncer before the server, a transaction at a time; yields where its socket is."""
+def pooled(server: PostgresServer) -> Iterator[Pooler]:
+    """PgBouncer until the block ends; skips the test where there is none to be had."""
     program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
     if program is None:
         pytest.skip("PgBouncer is not installed: apt install pgbouncer")
     directory = Path(tempfile.mkdtemp(prefix="subagents-pool-"))
-    settings = directory / "pgbouncer.ini"
-    settings.write_text(
-        f"[databases]\npostgres = host={server.directory} user=tests\n"
-        "[pgbouncer]\npool_mode = transaction\ndefault_pool_size = 3\nauth_type = any\n"
-        f"listen_addr =\nlisten_port = 5432\nunix_socket_dir = {directory}\n"
-    )
     try:
         if USER is not None:
             shutil.chown(directory, USER, USER)
-        with (directory / "log").open("ab") as log:
-            pooler = subprocess.Popen(
-                server.command(program, str(settings)), stdout=log, stderr=log, cwd=directory
-            )
+        pooler = Pooler(program, server, directory)
+        pooler.start()
         try:
-            while not (directory / ".s.PGSQL.5432").exists():
-                assert pooler.poll() is None, (directory / "log").read_text("utf-8")
-                time.sleep(0.01)
-            yield directory
+            yield pooler
         finally:
-            pooler.terminate()
-            pooler.wait(timeout=60)
+            pooler.kill()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
