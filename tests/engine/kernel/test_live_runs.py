@@ -1,9 +1,10 @@
 """What one event makes of the live runs: without a store, a clock or a loop."""
 
 import logging
+from typing import Any
 
 import pytest
-from tests.builders import NOW_MS, a_resolved, spawned
+from tests.builders import NOW_MS, a_contract, a_resolved, a_verification, spawned
 from tests.engine.world import Ids
 
 from subagents.domain.run.events import (
@@ -14,10 +15,12 @@ from subagents.domain.run.events import (
     SignalReceived,
     SlotGranted,
     Spawned,
+    VerificationFinished,
 )
+from subagents.domain.run.outcome import Verdict
 from subagents.domain.run.run import Exit, Phase, Run
 from subagents.domain.run.signals import Exited
-from subagents.domain.run.spec import PlanStep
+from subagents.domain.run.spec import PlanStep, RunSpec
 from subagents.domain.run.values import RunId
 from subagents.engine.kernel import cascade
 from subagents.engine.kernel.live_runs import Failure, LiveRuns
@@ -49,12 +52,12 @@ class Host:
         self.told.append("torn")
         self.runs.failure = error
 
-    def spawn(self, number: int, *, jobs: int | None = None) -> Run:
+    def spawn(self, number: int, *, jobs: int | None = None, **changes: Any) -> Run:
         resolved = a_resolved(lane_slots=1)
         if jobs is not None:
             step = PlanStep(plan="r-0000000001", position=number, jobs=jobs)
             resolved = a_resolved(lane_slots=9, lane=f"lane{number % 2}", step=step)
-        event = spawned(resolved=resolved, run_id=RunId(f"r-{number:010}"))
+        event = spawned(resolved=resolved, run_id=RunId(f"r-{number:010}"), **changes)
         return self.runs.apply(event.run_id, event)
 
     def write(self) -> Batch:
@@ -99,6 +102,24 @@ def test_the_place_in_its_plan_that_an_end_frees_is_given_in_the_batch_of_that_e
     (_, (begun, event)) = happened(host.runs.take())
 
     assert (begun, event) in [(run.id, SlotGranted) for run in runs[jobs:]]
+
+
+@pytest.mark.requirement("plan:jobs")
+def test_a_run_keeps_its_place_in_its_plan_while_its_work_is_checked() -> None:
+    host = Host()
+    checked, other = [
+        host.spawn(number, jobs=1, spec=RunSpec(task="x", verification=a_contract()))
+        for number in (1, 2)
+    ]
+    host.runs.apply(checked.id, STARTED)
+    assert host.runs.apply(checked.id, EXITED).phase is Phase.VERIFYING
+    host.write()
+    assert host.runs.live[other.id].phase is Phase.QUEUED
+
+    met = VerificationFinished(at_ms=NOW_MS, attempt=1, verification=a_verification(Verdict.PASSED))
+    host.runs.apply(checked.id, met)
+
+    assert happened(host.runs.take())[-1] == (other.id, SlotGranted)
 
 
 @pytest.mark.requirement("attempts:node")

@@ -15,8 +15,9 @@ from subagents.domain.run.run import HOLDS_SLOT, SETTLED, Phase, Run
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.ports import LaneKey
 
-_IN_LANES: Final = HOLDS_SLOT | {Phase.ENDING, Phase.QUEUED}
-"""Where a run may have a slot, or wait for one."""
+_AT_WORK: Final = HOLDS_SLOT | {Phase.ENDING, Phase.VERIFYING}
+_IN_LANES: Final = _AT_WORK | {Phase.QUEUED}
+"""Where a run may have a slot, or one of its plan's places, or wait for them."""
 
 
 class LaneDemand(NamedTuple):
@@ -66,7 +67,7 @@ class Lanes:
         self._waiting: dict[RunId, tuple[QueueOrder, LaneKey]] = {}
         self._slots: dict[RunId, int] = {}
         self._at_work: defaultdict[str, set[RunId]] = defaultdict(set)
-        """The runs with a slot, of each plan that bounds how many of its runs may have one."""
+        """Runs at work or being checked, of each plan that bounds how many may be."""
         self.touched: dict[LaneKey, None] = {}
         """Lanes in which ``grants`` may have something to give since it was asked last, in the
         order in which they were touched: what happens must not hang on the hashes of strings.
@@ -119,7 +120,7 @@ class Lanes:
         lane = lane_key(run)
         self._held[lane].discard(run.id)
         self.touched[lane] = None
-        self._place_step(run, has_slot=False)
+        self._place_step(run, is_at_work=False)
         if self._waiting.pop(run.id, None) is not None:
             del self._slots[run.id]
         self._parked = [entry for entry in self._parked if entry[1][1] != run.id]
@@ -143,7 +144,9 @@ class Lanes:
                 self.touched[lane] = None
             else:
                 self._held[lane].add(after.id)
-            self._place_step(after, has_slot=not held)
+        # What is expanded from a run's list are runs of its plan, and it waits for them.
+        is_at_work = after.phase in _AT_WORK and after.spec.for_each is None
+        self._place_step(after, is_at_work=is_at_work)
         known = self._waiting.get(after.id)
         if after.phase is Phase.QUEUED and not after.control.paused:
             order, lane = queue_order(after), lane_key(after)
@@ -158,27 +161,26 @@ class Lanes:
             del self._waiting[after.id]
             del self._slots[after.id]
 
-    def _place_step(self, run: Run, *, has_slot: bool) -> None:
+    def _place_step(self, run: Run, *, is_at_work: bool) -> None:
         step = run.resolved.step
         if step is None or step.jobs is None:
             return
         at_work = self._at_work[step.plan]
-        if has_slot:
+        if is_at_work:
             at_work.add(run.id)
-            return
-        at_work.discard(run.id)
+        elif run.id in at_work:
+            at_work.discard(run.id)
+            self.unpark()
         if not at_work:
             del self._at_work[step.plan]
-        self.unpark()
 
     # -- questions -------------------------------------------------------------------------
 
     def has_room_for_step(self, run: Run) -> bool:
-        """Whether fewer runs of its plan have a slot than may have one at once."""
+        """Whether fewer runs of its plan are at work, or being checked, than may be at once."""
         step = run.resolved.step
-        if step is None or step.jobs is None:
-            return True
-        return len(self._at_work.get(step.plan, ())) < step.jobs
+        at_work = self._at_work.get(step.plan, ()) if step is not None else ()
+        return step is None or step.jobs is None or len(at_work) < step.jobs
 
     def active(self, requester: SessionKey) -> tuple[RunId, ...]:
         """The requester's runs that have no outcome yet, in the order in which they came here."""
@@ -256,8 +258,7 @@ class Lanes:
 
         A run counts its own configuration's slots: two projects with different limits share the
         lane without overriding each other. The head of the queue is never overtaken, but when
-        ``may_start`` says no: then it is passed over until ``unpark``, or until a run of its plan
-        gives its slot back.
+        ``may_start`` says no: it is passed over until ``unpark``, or until a run of its plan ends.
         """
         while self.touched:
             lane, _ = self.touched.popitem()
