@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Final, Required, TypeAlias
 
-from subagents.api.wire.requests import FLAGS
+from subagents.api.wire.requests import FLAGS, own_names
 from subagents.client.spawn_keywords import SpawnParameters
 from subagents.domain.run.parameter import Parameter, parameters
 from subagents.domain.run.spec import RunSpec
@@ -67,27 +67,7 @@ def spawn_document(run: Mapping[str, object]) -> object:
             )
     if isinstance(text := given.get("timeout"), str):
         given["timeout"] = parse_duration(text, field="timeout") / 1000
-    return camel_keys({camel(name): value for name, value in parameters_of(given).items()})
-
-
-def parameters_of(given: Mapping[str, object]) -> dict[str, object]:
-    """What was given for a run, with the names of parameters in place of those of flags.
-
-    Raises:
-        UsageError: One is given by both names.
-    """
-    found: dict[str, object] = {}
-    for name, value in given.items():
-        own = FLAGS.get(name, name)
-        other = next(
-            (each for each in given if each != name and json_name(each) == camel(own)), None
-        )
-        if other is not None:
-            raise UsageError(
-                f"{name} and {other} are the same: give one of them", details={"field": name}
-            )
-        found[own] = value
-    return found
+    return camel_keys(own_names(given, json_name))
 
 
 def json_name(name: str) -> str:

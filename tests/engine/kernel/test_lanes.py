@@ -11,7 +11,7 @@ from subagents.domain.run.outcome import (
     OK,
 )
 from subagents.domain.run.run import Phase
-from subagents.domain.run.spec import RunSpec
+from subagents.domain.run.spec import Abilities, Budget, RunSpec
 from subagents.domain.run.values import RunId
 from subagents.engine.runs.spawn_call import PlanAsked, RunAsked, SpawnContext
 
@@ -203,3 +203,18 @@ async def test_more_jobs_than_slots_are_said_once(
     said = [text for each in receipts for text in each.warnings if "at once" in text]
     assert len(said) == times
     assert all("max_concurrent" in text for text in said)
+
+
+@pytest.mark.requirement("budget:honest-receipt")
+@pytest.mark.world(abilities=Abilities())
+async def test_a_cap_of_a_plan_that_none_of_its_runs_can_keep_is_said_once(world: World) -> None:
+    receipts = await world.clock.result(
+        world.engine.spawner.spawn_batch(
+            [RunAsked(spec=each) for each in steps(3, "quick")],
+            SpawnContext(session=ME, settings=world.settings, cwd=str(world.directory)),
+            plan=PlanAsked(budget=Budget(max_cost_usd=1)),
+        )
+    )
+    first, *others = [each.warnings for each in receipts]
+    assert ["maxCostUsd cannot stop this run" in text for text in first] == [True]
+    assert not any(others)

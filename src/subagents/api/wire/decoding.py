@@ -150,9 +150,11 @@ def _refusal(message: str, kind: type[msgspec.Struct], at: str) -> UsageError:
     return UsageError(f"{field}: {text}", details={"field": field})
 
 
-def _unknown(name: str, inside: str, known: Sequence[str]) -> UsageError:
+def _unknown(
+    name: str, inside: str, known: Sequence[str], or_these: Sequence[str] = ()
+) -> UsageError:
     return UsageError(
-        f'unknown parameter "{inside}{shown(name)}"{guess(name, known)}',
+        f'unknown parameter "{inside}{shown(name)}"{guess(name, (*known, *or_these))}',
         hint=f"known: {', '.join(sorted(known))}" if known else None,
         details={"field": f"{inside}{name}", "known": sorted(known)},
     )
@@ -164,13 +166,16 @@ def refuse_unknown(
     *,
     inside: str = "",
     also: Sequence[str] = (),
+    flags: Mapping[str, str] | None = None,
 ) -> None:
-    """Refuse a name that neither ``kind`` nor ``also`` has, with the nearest known one."""
+    """Refuse a name that neither ``kind`` nor ``also`` has, telling those ``flags`` of it."""
     # ``structs.fields`` would cost 0.1 ms a call.
     known = (*kind.__struct_encode_fields__, *also)
     for name in raw:
         if name not in known:
-            raise _unknown(name, inside, known)
+            own = {field: flag for flag, field in (flags or {}).items()}
+            told = [own.get(each, each) for each in known]
+            raise _unknown(name, inside, told, or_these=known)
 
 
 def guess(word: str, known: Iterable[str]) -> str:

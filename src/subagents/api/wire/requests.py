@@ -4,7 +4,7 @@ Every refusal names the field by its path (``verification.artifacts[0].minItems`
 is allowed; nothing was stored. HTTP and MCP share this file.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple, TypeVar
 
@@ -88,6 +88,7 @@ FLAGS: Final[Mapping[str, str]] = {
 """The names of flags, of those parameters that are called otherwise; both are taken everywhere."""
 FLAG_FIELDS: Final = {camel(flag): camel(own) for flag, own in FLAGS.items()}
 """The same in JSON."""
+_FLAG_NAMES: Final = frozenset(FLAG_FIELDS)
 LISTS: Final = frozenset(each.name for each in parameters(RunSpec) if each.is_list)
 _LIKE: Final[Mapping[str | None, Sequence[Parameter]]] = {
     # Not the structs in them: the contract of a judge has no judge.
@@ -425,10 +426,13 @@ def parse_spec(raw: object, *, at: str = "") -> RunSpec:
     """
     if not isinstance(raw, dict):
         raise UsageError(f"{at.rstrip('.') or 'the spec'} must be an object of spawn parameters")
+    if not _FLAG_NAMES.isdisjoint(raw):
+        raw = own_names(raw, lambda name: FLAG_FIELDS.get(name, name), at)
     given = {
         name: [value] if name in LISTS and isinstance(value, str) else value
-        for name, value in (raw if FLAG_FIELDS.keys().isdisjoint(raw) else _own(raw, at)).items()
+        for name, value in raw.items()
     }
+    refuse_unknown(given, RunSpec, inside=at, flags=FLAG_FIELDS)
     if isinstance(run := given.get("forEach"), str):
         given["forEach"] = {"run": run}
     if "gate" in given:
@@ -438,19 +442,27 @@ def parse_spec(raw: object, *, at: str = "") -> RunSpec:
     return spec
 
 
-def _own(raw: Mapping[str, object], at: str) -> dict[str, object]:
-    """``raw`` with the names of parameters in place of those of flags.
+def own_names(
+    given: Mapping[str, object], own: Callable[[str], str], at: str = ""
+) -> dict[str, object]:
+    """What was given for a run, with the names of parameters in place of those of flags.
+
+    Args:
+        given: Under any of their names.
+        own: The parameter that a name stands for.
+        at: Put before each name in messages.
 
     Raises:
-        UsageError: One is given by both names.
+        UsageError: One is given by two names.
     """
-    for flag, own in FLAG_FIELDS.items():
-        if flag in raw and own in raw:
+    found: dict[str, str] = {}
+    for name in given:
+        if (other := found.setdefault(own(name), name)) != name:
             raise UsageError(
-                f"{at}{flag} and {at}{own} are the same: give one of them",
-                details={"field": f"{at}{flag}"},
+                f"{at}{other} and {at}{name} are the same: give one of them",
+                details={"field": f"{at}{name}"},
             )
-    return {FLAG_FIELDS.get(name, name): value for name, value in raw.items()}
+    return {parameter: given[name] for parameter, name in found.items()}
 
 
 def _with_durations(

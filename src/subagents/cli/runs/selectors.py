@@ -157,7 +157,7 @@ def path_of(selector: str, rest: str = "") -> str:
     if is_several(selector):
         raise UsageError(
             f"{selector} may match several runs; this command takes one",
-            hint="name it by id, prefix, label or `last`",
+            hint=f"name it by id, prefix, label or `last`; of all: subagents wait {selector}",
         )
     # Without a segment the path would be the one of all runs.
     if not selector.strip():

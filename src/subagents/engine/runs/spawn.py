@@ -746,19 +746,22 @@ def _as_steps(drafts: list[Draft], call: SpawnCall) -> list[Draft]:
         if plan is not None:
             step = PlanStep(plan=first, position=at, name=plan.name, jobs=plan.jobs)
         found.append(draft.with_resolved(step=step, scheduled=call.scheduled))
-    slots = max(each.spawned.resolved.lane_slots for each in drafts)
-    if plan is not None and plan.jobs is not None and slots < min(plan.jobs, len(drafts)):
-        said = (*found[0].warnings, _too_many_jobs(found[0], plan.jobs))
-        found[0] = replace(found[0], warnings=said)
+    said = () if plan is None else _said_of_all(found, plan)
+    found[0] = replace(found[0], warnings=(*found[0].warnings, *said))
     return found
 
 
-def _too_many_jobs(draft: Draft, jobs: int) -> str:
-    lane, slots = draft.spawned.resolved.lane, draft.spawned.resolved.lane_slots
-    return (
-        f'lane "{lane}" has {slots} slots, so at most {slots} work at once and not {jobs} '
-        "(max_concurrent, or the slots of [lanes], in subagents.toml)"
-    )
+def _said_of_all(drafts: Sequence[Draft], plan: PlanAsked) -> Iterator[str]:
+    every = [each.spawned.resolved for each in drafts]
+    lane, slots = every[0].lane, max(each.lane_slots for each in every)
+    if plan.jobs is not None and slots < min(plan.jobs, len(drafts)):
+        yield (
+            f'lane "{lane}" has {slots} slots, so at most {slots} work at once and not {plan.jobs} '
+            "(max_concurrent, or the slots of [lanes], in subagents.toml)"
+        )
+    unsure = {reservations.warning(plan.budget, each.runtime, each.abilities) for each in every}
+    if len(unsure) == 1:
+        yield from filter(None, unsure)
 
 
 def _under_shared_caps(drafts: list[Draft], call: SpawnCall) -> list[Draft]:

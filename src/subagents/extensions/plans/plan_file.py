@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 from msgspec import to_builtins
 
 from subagents.api.wire.decoding import decode
-from subagents.api.wire.requests import FLAGS, PlanLimit, parse_spec
+from subagents.api.wire.requests import FLAGS, PlanLimit, own_names, parse_spec
 from subagents.cli import output
-from subagents.client.spawn_request import as_written, camel_keys, parameters_of
+from subagents.client.spawn_request import as_written, camel_keys, json_name
 from subagents.config.files import documents
 from subagents.config.files.documents import BadDocument
 from subagents.config.files.text_files import read_text
@@ -203,7 +203,7 @@ def _spec(content: object, where: str) -> RunSpec:
         raise UsageError(f"{where} must be a table, not {_shown(content)}")
     said = {str(name): v for name, v in content.items() if name != ENV}
     try:
-        parameters = camel_keys(parameters_of(said))
+        parameters = camel_keys(own_names(said, json_name))
     except UsageError as error:
         raise UsageError(f"{where}: {error.message}") from error
     except RecursionError as error:

@@ -158,24 +158,21 @@ def test_a_worker_is_told_what_was_left_where_it_has_no_budget_of_its_own() -> N
 
 @pytest.mark.requirement("budget:honest-receipt")
 def test_a_receipt_says_which_limit_cannot_hold_on_a_runtime() -> None:
-    both = RunSpec(task="x", budget=Budget(max_tokens=1, max_cost_usd=1))
-    silent = reservations.warning(both, runtime="acp", abilities=Abilities())
-    command = reservations.warning(both, runtime="command", abilities=Abilities(usage=True))
+    both = Budget(max_tokens=1, max_cost_usd=1)
+    silent = reservations.warning(both, "acp", Abilities())
+    command = reservations.warning(both, "command", Abilities(usage=True))
 
     assert silent is not None
     assert silent.startswith('runtime "acp" reports no usage: maxTokens and maxCostUsd cannot')
     assert command is not None
     assert command.startswith("against maxTokens and maxCostUsd counts only what the command")
-    after = reservations.warning(both, runtime="claude", abilities=Abilities(usage=True))
+    after = reservations.warning(both, "claude", Abilities(usage=True))
     assert after is not None
     assert "answer that reaches it" in after
-    late = reservations.warning(
-        both, runtime="acp", abilities=Abilities(usage=True, usage_by_turn=True)
-    )
+    late = reservations.warning(both, "acp", Abilities(usage=True, usage_by_turn=True))
     assert late is not None
     assert "overspent by a whole turn" in late
-    tokens = replace(both, budget=Budget(max_tokens=10))
     exact = Abilities(usage=True, holds=True)
-    assert reservations.warning(tokens, runtime="llm", abilities=exact) is None
-    timed = RunSpec(task="x", budget=Budget(max_seconds=1, max_runs=2))
-    assert reservations.warning(timed, runtime="acp", abilities=Abilities()) is None
+    assert reservations.warning(Budget(max_tokens=10), "llm", exact) is None
+    timed = Budget(max_seconds=1, max_runs=2)
+    assert reservations.warning(timed, "acp", Abilities()) is None

@@ -186,9 +186,8 @@ def reserved(spec: RunSpec) -> Committed:
     return Committed(**limits, runs=RUNS.limit(spec.budget) or 1)
 
 
-def warning(spec: RunSpec, *, runtime: str, abilities: Abilities) -> str | None:
+def warning(budget: Budget | None, runtime: str, abilities: Abilities) -> str | None:
     """What a receipt must say of a limit that may not hold; None = it holds."""
-    budget = spec.budget
     exactness = budgets.overshoot(budget, abilities)
     if budget is None or exactness is None:
         return None
@@ -226,6 +225,6 @@ def warning(spec: RunSpec, *, runtime: str, abilities: Abilities) -> str | None:
 def warnings(run: Run) -> tuple[str, ...]:
     """What its requester should know of a run that was just accepted: each one sentence."""
     vacuous = "the contract is met already, before any work: it proves nothing (vacuous)"
-    unsure = warning(run.spec, runtime=run.resolved.runtime, abilities=run.resolved.abilities)
+    unsure = warning(run.spec.budget, run.resolved.runtime, run.resolved.abilities)
     found = filter(None, (vacuous if run.verification.vacuous else "", unsure))
     return (*found, *without_effect(run.spec))
