@@ -6,10 +6,10 @@ import pytest
 from tests.engine.world import ME, OTHER, World
 
 from subagents.domain.run.run import Phase
-from subagents.errors import (
-    NotFound,
-    UsageError,
-)
+from subagents.domain.run.spec import RunSpec
+from subagents.domain.run.values import SessionKey
+from subagents.engine.runs.spawn_call import PlanAsked, RunAsked, SpawnContext
+from subagents.errors import NotFound, UsageError
 from subagents.ports import RunFilter
 
 
@@ -34,6 +34,24 @@ async def test_a_run_is_found_by_id_label_prefix_and_last(world: World) -> None:
         await resolve("r-0000", ME)
     with pytest.raises(NotFound, match='no run "zzz"'):
         await resolve("zzz", ME)
+
+
+@pytest.mark.requirement("queries:resolve")
+@pytest.mark.parametrize(
+    ("who", "said"), [(ME, "; there is a plan of that name, plan:nightly"), (OTHER, "")]
+)
+async def test_who_names_a_plan_of_theirs_as_a_run_is_told_so(
+    world: World, who: SessionKey, said: str
+) -> None:
+    await world.clock.result(
+        world.engine.spawner.spawn_batch(
+            [RunAsked(spec=RunSpec(task="x", agent_id="quick"))],
+            SpawnContext(session=ME, settings=world.settings, cwd=str(world.directory)),
+            plan=PlanAsked(name="nightly"),
+        )
+    )
+    with pytest.raises(NotFound, match=f'^no run "nightly"{said}$'):
+        await world.clock.result(world.engine.queries.resolve("nightly", who))
 
 
 @pytest.mark.requirement("queries:resolve")

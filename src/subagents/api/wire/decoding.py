@@ -174,8 +174,7 @@ def refuse_unknown(
     for name in raw:
         if name not in known:
             own = {field: flag for flag, field in (flags or {}).items()}
-            told = [own.get(each, each) for each in known]
-            raise _unknown(name, inside, told, or_these=known)
+            raise _unknown(name, inside, [own.get(each, each) for each in known], known)
 
 
 def guess(word: str, known: Iterable[str]) -> str:

@@ -236,7 +236,9 @@ class Queries:
         if len(by_prefix) > 1:
             raise UsageError(f'"{selector}" fits several runs: {", ".join(by_prefix)}')
         if not by_prefix:
-            raise NotFound(f'no run "{selector}"', hint="see: subagents list")
+            is_plan = await self._plan_named(selector, session) is not None
+            other = f"; there is a plan of that name, plan:{selector}" if is_plan else ""
+            raise NotFound(f'no run "{selector}"{other}', hint="see: subagents list")
         return by_prefix[0]
 
     async def resolve_plan(self, selector: str, session: SessionKey, *, sees_all: bool) -> str:
