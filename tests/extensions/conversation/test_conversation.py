@@ -7,6 +7,7 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.extensions.conversation.echo_dialect import EchoDialect, EchoState
@@ -22,6 +23,7 @@ from subagents.extensions.conversation import conversation, turn_reader
 from subagents.extensions.conversation.conversation import ConversationRuntime
 from subagents.ports import AttemptRef, Launch, LongResult
 from subagents.runtimes.process.shim import ProcessAttempts
+from subagents.runtimes.runtime_plugins import RuntimeHost
 
 
 def runtime_of(harness: Harness) -> ConversationRuntime[EchoState]:
@@ -41,6 +43,20 @@ async def read_all(
     given = {"cursor": 0, "positions": {}} | where
     async with asyncio.timeout(BOUND_S):
         return Ended([each async for each in runtime.watch(ref, **given)])  # type: ignore[arg-type]
+
+
+@pytest.mark.requirement("plugin:dialect")
+def test_a_dialect_that_lacks_something_is_refused_by_name_when_its_runtime_is_made(
+    tmp_path: Path,
+) -> None:
+    lacking = SimpleNamespace(
+        **{each: None for each in dir(EchoDialect) if each not in {"is_done", "passes"}}
+    )
+    clock = SystemClock()
+    host = RuntimeHost(ProcessAttempts(tmp_path, clock, off_loop), clock, off_loop, bridge=())
+
+    with pytest.raises(TypeError, match=r"has no passes, is_done$"):
+        host.conversation(lacking)
 
 
 @asynccontextmanager

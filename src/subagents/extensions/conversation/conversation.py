@@ -614,7 +614,10 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def runtime_on(host: RuntimeHost, dialect: Dialect[S]) -> ConversationRuntime[S]:
-    """The runtime of a program that speaks ``dialect``."""
+    """The runtime of a program that speaks ``dialect``; TypeError names what that one lacks."""
+    lacks = [each for each in vars(Dialect) if each[0] != "_" and not hasattr(dialect, each)]
+    if lacks:  # noticed later, its runs would hang
+        raise TypeError(f"{type(dialect).__name__} has no {', '.join(lacks)}")
     return ConversationRuntime(
         dialect, host.attempts, host.clock, host.off_loop, bridge=host.bridge
     )
