@@ -209,7 +209,6 @@ LOOKING: dict[str, list[list[str]]] = {
     "events": [[], ["--follow"]],
     "why": [["last"], ["last", "-v"]],
     "stats": [[]],
-    "cluster status": [[]],
 }
 READING = {name: LOOKING[name] for name in LOOKING if any(name == c.name for c in commands())}
 """Commands that only look, and calls of each; of those that are installed."""

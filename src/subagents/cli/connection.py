@@ -66,23 +66,23 @@ def worker_socket() -> str | None:
     return os.environ.get("SUBAGENTS_SOCKET") or None
 
 
-def connect(*, starts: bool = False) -> Client:
+def connect(*, starts: bool | None = False) -> Client:
     """A client of this home's daemon, or of the one whose worker this is.
 
     Args:
         starts: Start the daemon when the first call finds none, also one that was told to stop.
-            Later, and without it, that one stays stopped.
+            Later, and without it, that one stays stopped; with None nothing is started.
     """
-    given = worker_socket()
-    if given is not None:
+    if (given := worker_socket()) is not None:
         return _Acting(given, session=session(), reader=READER)
 
     def start() -> bool:
         is_first = client.daemon_version is None
-        return _start(paths(), starts=starts and is_first, is_first=is_first)
+        return _start(paths(), starts=bool(starts) and is_first, is_first=is_first)
 
     socket = socket_path(os.environ) or paths().socket
-    client = _Acting(socket, session=session(), reader=READER, start=start)
+    begin = None if starts is None else start
+    client = _Acting(socket, session=session(), reader=READER, start=begin)
     # At the end, below what the command has to say: it is the last thing that is read.
     at_last(partial(warn_of_version, client))
     return client

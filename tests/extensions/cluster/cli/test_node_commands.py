@@ -13,6 +13,7 @@ from tests.free_ports import free_port
 
 from subagents.cli.main import main
 from subagents.config.paths import Paths
+from subagents.errors import EXIT_UNREACHABLE
 
 
 class Node:
@@ -143,3 +144,17 @@ def test_a_command_that_is_gone_says_what_to_do_instead(
 ) -> None:
     assert main(["cluster", name, "--json"]) == 2
     assert "cluster.secret on each node" in capsys.readouterr().out
+
+
+@pytest.mark.requirement("cluster:join")
+@pytest.mark.parametrize("words", [("status",), ("drain",), ("forget", "b", "--yes")])
+def test_no_command_about_nodes_starts_a_daemon_in_place_of_the_one_that_is_to_be_the_node(
+    words: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("SUBAGENTS_HOME", str(tmp_path))
+    assert main(["cluster", *words]) == EXIT_UNREACHABLE
+    assert "no daemon answers" in capsys.readouterr().err
+    assert not Paths.resolve({"SUBAGENTS_HOME": str(tmp_path)}).state_dir.exists()

@@ -1,4 +1,7 @@
-"""``cluster status drain forget``: the nodes, and taking one out of service."""
+"""``cluster status drain forget``: the nodes, and taking one out of service.
+
+None starts a daemon: it would take the place of the node that is being started beside it.
+"""
 
 import time
 from collections.abc import Iterator
@@ -31,7 +34,7 @@ def status(*, json: Json = False) -> int:
 
         subagents cluster status --json=name,alive,partitions
     """
-    with connect() as client:
+    with connect(starts=None) as client:
         answer = client.get(PLACE, {"doors": "true"})
     if json:
         output.document(answer)
@@ -115,7 +118,7 @@ def drain(
     refuse_unused("is not done together with --undo: give one of them", wait=wait and undo)
     limit_s = None if timeout is None else parse_duration(timeout, field="--timeout") / 1000
     due = None if limit_s is None else time.monotonic() + limit_s
-    with connect() as client:
+    with connect(starts=None) as client:
         answer = client.post(f"{PLACE}/drain", {"on": not undo})
         found = read(answer, Cluster)
         if not undo and not any(
@@ -164,7 +167,7 @@ def forget(
     """
     if not output.is_confirmed(f"Is the machine of node {node} off, or cut off for good?", yes=yes):
         return EXIT_FAILED
-    with connect() as client:
+    with connect(starts=None) as client:
         answer = client.post(f"{PLACE}/forget", {"node": node})
     if json:
         output.document(answer)
