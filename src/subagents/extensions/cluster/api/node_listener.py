@@ -58,16 +58,13 @@ def bound(member: ClusterMember) -> Iterator[socket.socket]:
 
 
 def _not_had(member: ClusterMember, error: OSError) -> ConfigError:
+    host, port = member.address
+    shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     return ConfigError(
-        f"cannot listen for other nodes on {_shown(member)}: {error.strerror or error}",
+        f"cannot listen for other nodes on {shown}: {error.strerror or error}",
         hint="choose another cluster.listen",
         details={"field": "cluster.listen"},
     )
-
-
-def _shown(member: ClusterMember) -> str:
-    host, port = member.address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def node_config(app: ASGIApp, trust: "NodeTrust") -> uvicorn.Config:
@@ -119,6 +116,7 @@ class NodeListener:
     async def _looked(self) -> None:
         with contextlib.suppress(StoreUnavailable, Fenced):
             await partitions_in(self._services).look()
+            self._member.trust.look()
 
     def bind(self, addresses: contextlib.ExitStack) -> None:
         """See ``bound``."""

@@ -1,7 +1,4 @@
-"""``cluster status drain forget``: the nodes, and taking one out of service.
-
-None starts a daemon: it would take the place of the node that is being started beside it.
-"""
+"""``cluster status drain forget``; none starts a daemon in place of the one to be a node."""
 
 import time
 from collections.abc import Iterator

@@ -49,10 +49,10 @@ class NodeTrust:
         former: FormerTrust | None = None,
     ) -> None:
         self.node = node
-        self.refused = 0
-        """Connections of whoever had no certificate that counts."""
+        self.refused = self._unsure = 0
+        """Connections of whoever had no certificate that counts, at the next look either."""
         self.on_unknown: Callable[[], None] = lambda: None
-        """Called for each of them: there may be a node that was not seen yet."""
+        """Called for each that is not known: there may be a node that was not seen yet."""
         self._file = file
         self._former = former
         kept = None if former is None else former.node
@@ -80,7 +80,7 @@ class NodeTrust:
         certificate = None if shown is None else shown.getpeercert(binary_form=True)
         if shown is None or certificate is None:
             return None
-        self._look()
+        self.look()
         name = self._names.get(certificate)
         if name is None and self._ca is not None:
             name = name_of(shown.getpeercert())
@@ -97,7 +97,8 @@ class NodeTrust:
         nodes = self._survey().nodes.values()
         return frozenset(e.name for e in nodes if e.certificate is None and e.left_s > 0)
 
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Take over what the newest survey says."""
         survey = self._survey()
         if survey is self._seen:
             return
@@ -105,20 +106,23 @@ class NodeTrust:
         ca = self._ca
         pins = frozenset(self._names) | (set() if ca is None else {ca})
         if pins != self._pins:
+            # It came before it was seen.
+            self._unsure = 0 if pins - (self._pins or set()) else self._unsure
             self._newest = {
                 each: tls.context(each, self._file, pins, self._met_unknown)
                 for each in (ssl.PROTOCOL_TLS_SERVER, ssl.PROTOCOL_TLS_CLIENT)
             }
             self._pins = pins
+        self.refused, self._unsure = self.refused + self._unsure, 0
         self._seen = survey
 
     def _met_unknown(self) -> None:
-        self.refused += 1
+        self._unsure += 1
         self.on_unknown()
 
     def _context(self, protocol: ssl._SSLMethod) -> tls.NewestContext:
         def newest() -> ssl.SSLContext:
-            self._look()
+            self.look()
             return self._newest[protocol]
 
         made = tls.NewestContext(protocol)
