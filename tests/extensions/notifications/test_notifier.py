@@ -9,7 +9,7 @@ from tests.runtimes.attempt_harness import until
 from tests.stored_lives import StoredLives
 
 from subagents.domain.run.events import DependencySettled
-from subagents.domain.run.outcome import OK
+from subagents.domain.run.outcome import OK, Outcome, Reason, Status
 from subagents.domain.run.signals import PermissionAsked
 from subagents.domain.run.spec import PlanStep, RunSpec
 from subagents.domain.run.values import RunId, SessionKey
@@ -130,6 +130,26 @@ def test_what_failed_of_a_plan_is_said_once_when_all_its_steps_have_ended(
     (seen,) = place.channel.seen
     assert (seen.title, seen.kind) == ("many: 2 of 3 failed", "failure")
     assert "subagents show plan:p-1" in seen.body
+
+
+@pytest.mark.requirement("notifications:plan")
+def test_what_failed_by_itself_is_told_and_not_a_step_that_it_kept_from_starting(
+    place: Place,
+) -> None:
+    failed = Outcome(Status.ERROR, Reason.EXIT_CODE, "no disk")
+    kept = Life.begin(
+        RunSpec(task="do"),
+        a_resolved(step=PlanStep(plan="p-1", position=0)),
+        run_id=RunId("r-0000000009"),
+        dependencies=(a_dependency(outcome=failed),),
+    )
+    place.write(place.begin(at=1).exit(3))
+    place.write(kept)
+    place.notifier().catch_up()
+
+    (seen,) = place.channel.seen
+    assert seen.title.endswith("2 of 2 failed")
+    assert "exit code 3" in seen.body
 
 
 @pytest.mark.requirement("notifications:plan")

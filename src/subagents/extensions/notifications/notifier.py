@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, Protocol
 
 from subagents.domain.run.events import Event, ParentNotified, RequestAsked, SignalReceived, Spawned
-from subagents.domain.run.outcome import Status
+from subagents.domain.run.outcome import Reason, Status
 from subagents.domain.run.run import SETTLED, Phase, Run
 from subagents.domain.run.signals import PermissionAsked
 from subagents.domain.run.values import RunId, replace
@@ -207,11 +207,8 @@ class Notifier(JournalExport):
         if step is None:
             if not _has_failed(run):
                 return None
-            return Notification(
-                f"{run.resolved.label} failed",
-                f"{_why(run)}\nsubagents why {run.id}".lstrip(),
-                "failure",
-            )
+            body = f"{_why(run)}\nsubagents why {run.id}".lstrip()
+            return Notification(f"{run.resolved.label} failed", body, "failure")
         steps = RunFilter(steps_of=(step.plan,), archived=True, limit=STEPS_MAX)
         if self._store.count(replace(steps, phases=LIVE), most=1):
             return None
@@ -219,7 +216,7 @@ class Notifier(JournalExport):
         for each in self._store.runs(steps):  # the newest first: of a retried step that counts
             if each.resolved.step is not None:
                 newest.setdefault(each.resolved.step.position, each)
-        failed = [each for each in newest.values() if _has_failed(each)]
+        failed = [newest[at] for at in sorted(newest) if _has_failed(newest[at])]
         # Those before it may be read after its end, too: the notifier was not there, or is slow.
         last_ms = max(each.ended_at_ms or 0 for each in newest.values())
         if not failed or run.ended_at_ms != last_ms:
@@ -228,10 +225,11 @@ class Notifier(JournalExport):
         if not self._is_news(f"{step.plan} {last_ms}", number):
             return None
         name = "" if step.name is None else f"{step.name}: "
-        first = f"{failed[0].resolved.label}: {_why(failed[0])}"
+        kept = Reason.DEPENDENCY_FAILED  # it did not even start
+        culprit = min(failed, key=lambda e: e.outcome is not None and e.outcome.reason is kept)
         return Notification(
             f"{name}{len(failed)} of {len(newest)} failed",
-            f"{first}\nsubagents show plan:{step.plan}",
+            f"{culprit.resolved.label}: {_why(culprit)}\nsubagents show plan:{step.plan}",
             "failure",
         )
 
