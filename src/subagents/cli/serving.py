@@ -83,9 +83,7 @@ def serve(
         url = daemon_settings(overrides).http_url
         tcp = f" and {url} (token: {home.state_dir / 'operator.token'})" if url else ""
         nodes = f" and, for other nodes, {listen}" if listen else ""
-        output.note(
-            f"subagents {__version__} listens on {home.socket}{tcp}{nodes} (Ctrl-C to stop)"
-        )
+        output.note(f"subagents {__version__} starts at {home.socket}{tcp}{nodes} (Ctrl-C to stop)")
     serve_here(overrides)
 
 
