@@ -144,9 +144,10 @@ class Lanes:
                 self.touched[lane] = None
             else:
                 self._held[lane].add(after.id)
-        # What is expanded from a run's list are runs of its plan, and it waits for them.
-        is_at_work = after.phase in _AT_WORK and after.spec.for_each is None
-        self._place_step(after, is_at_work=is_at_work)
+        if after.resolved.step is not None:
+            # What is expanded from a run's list are runs of its plan, and it waits for them.
+            is_at_work = after.phase in _AT_WORK and after.spec.for_each is None
+            self._place_step(after, is_at_work=is_at_work)
         known = self._waiting.get(after.id)
         if after.phase is Phase.QUEUED and not after.control.paused:
             order, lane = queue_order(after), lane_key(after)
