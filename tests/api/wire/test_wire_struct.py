@@ -1,11 +1,13 @@
 """Answers are read leniently: what is new is ignored, what is missing has its default."""
 
 import pytest
+from tests.field_defaults import true_where_unsaid
 
+from subagents.api import wire
 from subagents.api.wire import message_answers, run_answers
 from subagents.api.wire.message_answers import Inbox
 from subagents.api.wire.run_answers import RunDetail, RunPage, RunStatus
-from subagents.api.wire.wire_struct import document_of, iso_or_none, made, read
+from subagents.api.wire.wire_struct import WireStruct, document_of, iso_or_none, made, read
 from subagents.domain.run.outcome import Check, CheckType
 from subagents.domain.run.run import Cancel, Progress
 from subagents.errors import DaemonUnreachable
@@ -17,6 +19,14 @@ def test_a_time_goes_over_the_wire_as_iso_8601_and_comes_back_the_same() -> None
     assert iso(1_795_368_370_123) == "2026-11-22T17:26:10.123Z"
     assert milliseconds_of("2026-11-22T17:26:10.123Z") == 1_795_368_370_123
     assert (iso_or_none(None), milliseconds_of(None), milliseconds_of("soon")) == (None, None, None)
+
+
+@pytest.mark.requirement("wire:lenient")
+def test_what_a_daemon_of_an_earlier_version_does_not_say_is_read_as_no() -> None:
+    assert true_where_unsaid(wire, WireStruct) == {
+        "AccessAnswer.network",  # there was nothing yet that kept a worker from it
+        "LogPage.ended",  # who is not told of more does not wait for it
+    }
 
 
 @pytest.mark.requirement("wire:lenient")

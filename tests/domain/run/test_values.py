@@ -2,11 +2,14 @@
 
 import msgspec
 import pytest
+from tests.field_defaults import true_where_unsaid
 
+from subagents.domain import run
 from subagents.domain.run.run import Progress
 from subagents.domain.run.values import (
     RunId,
     SessionKey,
+    Value,
     agent_of,
     attempt_before,
     attempt_id,
@@ -32,11 +35,27 @@ def test_the_agent_is_read_from_the_session_key(key: str, agent: str) -> None:
 
 @pytest.mark.requirement("attempts:numbered")
 def test_every_attempt_but_the_first_repeats_the_one_before() -> None:
-    run = RunId("r-1")
+    run_id = RunId("r-1")
 
-    assert attempt_id(run, 3) == "r-1#3"
-    assert attempt_before(run, 3) == "r-1#2"
-    assert attempt_before(run, 1) is None
+    assert attempt_id(run_id, 3) == "r-1#3"
+    assert attempt_before(run_id, 3) == "r-1#2"
+    assert attempt_before(run_id, 1) is None
+
+
+@pytest.mark.requirement("journal:names")
+def test_what_a_journal_of_an_earlier_version_does_not_say_is_read_as_no() -> None:
+    assert true_where_unsaid(run, Value) == {
+        # There was nothing yet that kept a worker from the network.
+        "Access.network",
+        "Ceiling.network",
+        # What a caller leaves out, then as now.
+        "Checks.fresh",
+        "Contract.fresh",
+        "RunSpec.expects_completion_message",
+        # A call of a tool was told when it was over, and progress with its pace.
+        "ProgressSeen.is_paced",
+        "ToolUse.is_end",
+    }
 
 
 @pytest.mark.requirement("journal:names")

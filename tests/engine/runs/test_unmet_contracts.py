@@ -195,6 +195,13 @@ CONTRADICTIONS: Final[dict[str, tuple[Contract, tuple[str, str, str, str]]]] = {
         Contract(must_change=("src/**",), must_not_change=("**",)),
         ("mustChange[0]", "src/**", "0", "**"),
     ),
+    "after one that lies outside": (
+        Contract(
+            artifacts=(Artifact(path="/elsewhere/a.txt"), Artifact(path="a.txt")),
+            must_not_change=("a.txt",),
+        ),
+        ("artifacts[1]", "a.txt", "0", "a.txt"),
+    ),
     "so many new ones": (
         Contract(artifacts=(Artifact(path="out/*.csv", min_files=1),), must_not_change=("out",)),
         ("artifacts[0]", "out/*.csv", "0", "out"),
