@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.api.tools.tool_callers import CONFIG, LONG_CHARS, ToolCaller, play
 
+from subagents.api.tools import action_tool
 from subagents.api.tools.tool import ANSWER_CHARS_MAX
 
 
@@ -67,6 +68,20 @@ async def test_the_one_open_question_of_a_run_is_answered_by_naming_the_run(
     assert (done["requestId"], done["status"]) == (first.id, "answered")
     assert f"has 2 open questions: {second.id}, {third.id}" in several.text
     assert named["requestId"] == third.id
+
+
+@pytest.mark.requirement("tools:attention")
+async def test_of_more_than_fits_that_needs_somebody_the_rest_is_counted(
+    desk: ToolCaller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(action_tool, "ATTENTION_MAX", 1)
+    boss = await desk.worker("boss", label="boss")
+    for number in range(3):
+        await desk.home.services.engine.questions.ask(boss.run_id, f"{number}?", timeout_s=60)
+    answer = await desk.call("subagents", action="attention")
+
+    assert (len(answer.structured["items"]), answer.structured["hidden"]) == (1, 2)
+    assert "2 more, once these are settled" in answer.text
 
 
 @pytest.mark.requirement("tools:refuses-bad-input")
