@@ -161,3 +161,15 @@ def test_it_runs_on_the_processors_of_its_caller(launcher: Launcher, tmp_path: P
     env[b"PATH"] = os.environb[b"PATH"]
     launcher.start([b"/bin/sh", b"-c", script], env, bytes(tmp_path))
     assert written(tmp_path / "told").split()[1] == str(one)
+
+
+@pytest.mark.requirement("runtimes:launcher")
+def test_where_no_launcher_can_be_had_a_start_fails_with_the_reason_and_the_next_one_may_work(
+    launcher: Launcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr("sys.executable", "/bin/false")
+        with pytest.raises(ChildProcessError, match="the process that starts them ended"):
+            started(launcher, tmp_path, "true")
+    assert started(launcher, tmp_path, "echo it works > said") > 0
+    assert written(tmp_path / "said") == "it works\n"
