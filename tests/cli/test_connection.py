@@ -196,7 +196,10 @@ LOOKING: dict[str, list[list[str]]] = {
     "schedule list": [[]],
     "worktree list": [[]],
     "worktree diff": [["last"]],
-    "inbox": [[], ["--json"], ["--attention"], ["--attention", "--json"], ["--alerts"]],
+    "inbox": [
+        *([], ["--json"], ["--attention"], ["--attention", "--json"]),
+        *(["--alerts"], ["--alerts", "--limit", "1"]),
+    ],
     "list": [
         *([], ["--json"], ["--label", "x"], ["last"], ["--format", "csv"]),
         *(["--tree"], ["--tree", "--json"]),

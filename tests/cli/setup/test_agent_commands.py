@@ -1,9 +1,16 @@
 """What an agent may do unasked is shown with its card, and taken back by the user alone."""
 
+import re
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 from tests.cli.cli_home import Home
+from tests.client.peer import Peer, http
 
+from subagents.cli.main import main
 from subagents.config.paths import Paths
+from subagents.errors import EXIT_OK
 from subagents.store.allowed_call_file import AllowedCallFile
 
 
@@ -22,18 +29,36 @@ def test_the_card_shows_what_is_allowed_unasked_and_revoke_takes_one_back(home: 
     assert "does not go with --suggest" in home.cli(*given).err
 
 
-@pytest.mark.requirement("agents:stats")
-def test_how_attempts_ended_is_counted_for_the_days_that_are_kept(home: Home) -> None:
-    assert home.ok("agents").out.splitlines()[1].split()[:5] == [
-        "command",
-        "command",
-        "-",
-        "-",
-        "yes",
-    ]
-    home.ok("run", "true")
-    head, row = home.ok("stats", "--attempts", "--since", "1d").out.splitlines()
-    assert (head.split()[4], row.split()[:3]) == ("OF", ["command", "1", "100"])
-    assert row[head.index(" OF ") :].split()[0] == "1"
-    refused = home.cli("stats", "--attempts", "--since", "2020-01-01")
-    assert "--since with --attempts must be one of the last 30 days" in refused.err
+AGENTS = [{"id": "a", "tags": ["quick", "cheap"]}, {"id": "b"}]
+RECORDS = [{"name": "a", "attemptCount": 3, "success": {"count": 1, "n": 2}}, {"name": "b"}]
+
+
+@pytest.mark.requirement("agents:stats", "agents:cards")
+@pytest.mark.parametrize(
+    ("words", "answer", "column", "cells"),
+    [
+        (["agents"], {"agents": AGENTS}, "TAGS", ["quick, cheap", "-"]),
+        (["stats", "--attempts"], {"stats": RECORDS}, "ATTEMPTS", ["3", "0"]),
+        (["stats", "--attempts", "--since", "1d"], {"stats": RECORDS}, "OF", ["2", "-"]),
+    ],
+)
+def test_what_an_agent_has_is_in_its_column_and_a_dash_where_it_has_none(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    words: list[str],
+    answer: dict[str, object],
+    column: str,
+    cells: list[str],
+) -> None:
+    monkeypatch.setenv("SUBAGENTS_HOME", str(tmp_path))
+    monkeypatch.delenv("SUBAGENTS_SOCKET", raising=False)
+    paths = Paths.resolve({"SUBAGENTS_HOME": str(tmp_path)})
+    paths.ensure()
+    with closing(Peer(paths.socket, lambda _: http(answer))):
+        assert main(words) == EXIT_OK
+    head, *rows = capsys.readouterr().out.splitlines()
+    at = re.search(rf"\b{column}\b", head)
+    assert at is not None
+    assert [row[at.start() :].split("  ")[0].strip() for row in rows] == cells
