@@ -49,6 +49,8 @@ def test_a_log_with_a_flipped_bit_refuses_the_start_and_nothing_is_changed(
     with pytest.raises(CorruptState, match=r"its log ends .* before the last commit") as refused:
         a_store(path).open("two")
 
+    with a_store(path).locked() as is_cut:
+        assert is_cut
     assert refused.value.hint is not None
     assert f"or delete {path}.lock to go on without" in refused.value.hint
     assert (path.read_bytes(), log.read_bytes()) == (before, bytes(content))
@@ -68,6 +70,8 @@ def test_a_log_that_ends_with_commits_nobody_was_told_of_is_no_damage(tmp_path: 
     size = Path(f"{path}-wal").stat().st_size
     Path(f"{path}-wal").write_bytes(log[: size + FRAME - 100])
 
+    with a_store(path).locked() as is_cut:
+        assert not is_cut
     with closing(a_store(path)) as store:
         store.open("two")
         assert len(store.load_open()) == 20
