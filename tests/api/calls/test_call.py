@@ -3,6 +3,8 @@
 import pytest
 from tests.api.home_daemon import Home
 
+from subagents.api.calls.call import disconnected
+
 
 @pytest.mark.requirement("http:ownership")
 async def test_a_worker_touches_only_its_own_subtree(home: Home) -> None:
@@ -29,3 +31,15 @@ async def test_a_worker_touches_only_its_own_subtree(home: Home) -> None:
     waited = await home.ok("POST", "/v1/wait", {"runIds": [other], "timeoutSeconds": 1}, me)
     assert "belongs to another session" in waited["errors"][0]["error"]
     assert (await home.ok("GET", f"/v1/runs/{other}/status"))["phase"] == "running"
+
+
+@pytest.mark.requirement("http:client-gone")
+async def test_a_client_is_gone_when_it_left_and_not_when_it_sends_more() -> None:
+    left = [{"type": "http.disconnect"}, {"type": "http.request"}, {"type": "http.request"}]
+
+    async def receive() -> dict[str, str]:
+        return left.pop()
+
+    await disconnected(receive)
+
+    assert left == []
