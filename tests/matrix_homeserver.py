@@ -13,7 +13,7 @@ from subagents.extensions.notifications.matrix_room import MatrixRoom
 ROOM = "!room:example.org"
 BOT = "@bot:example.org"
 YOU = "@you:example.org"
-BOUND_S = 20.0
+BOUND_S = 90.0
 Document = dict[str, Any]
 
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from tests.cli.cli_home import Home
 
-BOUND_S: Final = 40
+BOUND_S: Final = 90
 
 
 class Terminal:

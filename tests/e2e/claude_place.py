@@ -26,7 +26,7 @@ from tests.e2e.scripted_model import ScriptedModel
 from subagents.config.paths import session_name
 from subagents.extensions.install.mcp_install import plugin_dir
 
-BOUND_S: Final = 30.0
+BOUND_S: Final = 90.0
 TOOLS: Final = "mcp__subagents"
 PLUGIN_TOOLS: Final = "mcp__plugin_subagents_subagents"
 
@@ -136,12 +136,11 @@ class ClaudePlace:
 
     def run(self, prompt: str, *, plugin: bool = False, more: Sequence[str] = ()) -> Ended:
         """A print session to its end."""
-        process = self.start(prompt, plugin=plugin, more=more)
-        try:
-            out, err = process.communicate(timeout=BOUND_S)
-        finally:
-            process.kill()
-            process.wait()
+        with self.start(prompt, plugin=plugin, more=more) as process:
+            try:
+                out, err = process.communicate(timeout=BOUND_S)
+            finally:
+                process.kill()
         return Ended(process.returncode, [json.loads(each) for each in out.splitlines()], err)
 
     @contextlib.contextmanager

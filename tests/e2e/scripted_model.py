@@ -38,7 +38,7 @@ __all__ = [
 MARK: Final = re.compile(r"script:([a-z0-9-]+)")
 NOT_A_TURN: Final = "No response requested."
 """What Claude Code itself puts into the assistant's mouth when it resumes a session."""
-BOUND_S: Final = 40.0
+BOUND_S: Final = 90.0
 GATE_S: Final = 90.0
 """A closed gate is given up after this; the test that forgot it fails."""
 

@@ -119,7 +119,7 @@ class Reader:
     def kill(self) -> None:
         """kill -9; returns when it is gone."""
         self._process.kill()
-        self._process.communicate(timeout=20)
+        self._process.communicate(timeout=90)
 
     def go_on(self) -> None:
         """Let one that holds what it was handed acknowledge it."""

@@ -29,7 +29,7 @@ from tests.free_ports import free_port
 CALLS: Final = [2, pytest.param(6, marks=pytest.mark.tier("all"))]
 """Of each operation, fitting and not fitting."""
 SEED: Final = 20261120
-TIMEOUT_S: Final = 20
+TIMEOUT_S: Final = 90
 LEFT_OUT: Final = {
     ("POST", "/v1/shutdown"): "ends the daemon",
     ("GET", "/v1/events"): "is a stream without an end",

@@ -20,7 +20,7 @@ def test_ctrl_c_leaves_the_run_alone_and_says_how_to_come_back(shared: Home) -> 
         until(lambda: shared.cli("list", "--now", "left").code == 0, "the run is there")
         run = str(shared.field("left", "runId"))
         waiting.send_signal(signal.SIGINT)
-        out, err = waiting.communicate(timeout=20)
+        out, err = waiting.communicate(timeout=90)
     finally:
         waiting.kill()
         waiting.communicate()
@@ -39,7 +39,7 @@ def test_a_wait_outlives_a_killed_daemon_and_brings_it_back(home: Home) -> None:
         until(lambda: home.field("survivor", "phase") == "running", "it runs")
         home.kill_daemon()
         (home.work / "killed").touch()
-        out, err = waiting.communicate(timeout=40)
+        out, err = waiting.communicate(timeout=90)
     finally:
         waiting.kill()
         waiting.communicate()

@@ -13,7 +13,7 @@ from subagents.config.paths import Paths
 def test_ten_commands_at_once_start_one_daemon(home: Home) -> None:
     started = [home.start("up", "--json") for _ in range(10)]
     try:
-        answers = [each.communicate(timeout=40) for each in started]
+        answers = [each.communicate(timeout=90) for each in started]
     finally:
         for each in started:
             each.kill()

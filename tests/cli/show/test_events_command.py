@@ -70,7 +70,7 @@ def test_following_goes_on_with_the_next_daemon_and_prints_nothing_twice(home: H
         assert following.stderr is not None
         with following.stderr:
             said = following.stderr.read()
-        following.wait(40)
+        following.wait(90)
     assert following.returncode == 130
     assert said.count("was restarted") <= 1
     numbers = [each["seq"] for each in seen if "event" not in each]

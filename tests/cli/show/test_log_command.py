@@ -170,7 +170,7 @@ def test_ctrl_c_ends_following_with_130_and_the_run_goes_on(shared: Home) -> Non
         assert following.stdout is not None
         assert following.stdout.readline().endswith("begun\n")
         os.kill(following.pid, signal.SIGINT)
-        following.communicate(timeout=20)
+        following.communicate(timeout=90)
     finally:
         following.kill()
         following.communicate()

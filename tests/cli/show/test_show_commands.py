@@ -209,7 +209,7 @@ def test_a_log_can_be_followed_over_a_retry_to_the_end(shared: Home) -> None:
         assert following.stdout is not None
         assert following.stdout.readline().endswith("   one\n")
         (shared.work / "followed").touch()
-        rest, _ = following.communicate(timeout=30)
+        rest, _ = following.communicate(timeout=90)
     finally:
         following.kill()
         following.communicate()

@@ -121,7 +121,7 @@ def test_ctrl_c_ends_it_with_130(shared: Home) -> None:
         assert watching.stdout is not None
         assert "working" in watching.stdout.readline()
         os.kill(watching.pid, signal.SIGINT)
-        watching.communicate(timeout=20)
+        watching.communicate(timeout=90)
     finally:
         watching.kill()
         watching.communicate()

@@ -23,7 +23,7 @@ from subagents.extensions.install import claude_hook as hook
 
 INTERACTIVE: Final = {"CLAUDE_CODE_ENTRYPOINT": "cli"}
 OURS: Final = ("AI_AGENT", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_PROJECT_DIR")
-BOUND_S: Final = 40
+BOUND_S: Final = 90
 CONFIG: Final = """
 [agents.main]
 subagents.allow_agents = ["*"]

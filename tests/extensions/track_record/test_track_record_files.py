@@ -179,7 +179,7 @@ def test_two_threads_that_bring_the_same_attempts_write_each_once(tmp_path: Path
     barrier = threading.Barrier(4)
 
     def bring() -> None:
-        barrier.wait(10)
+        barrier.wait(90)
         for start in range(0, 200, 10):
             log.append(records[start : start + 10])
 

@@ -42,7 +42,7 @@ def started(script: str, environ: Mapping[str, str]) -> Iterator[tuple[int, int]
         yield shell.pid, int(shell.stdout.readline())
     finally:
         # Each script waits for the end of its input.
-        shell.communicate(timeout=20)
+        shell.communicate(timeout=90)
 
 
 def marked(number: int, root: str = ROOT) -> dict[str, str]:

@@ -266,7 +266,7 @@ def test_a_zombie_is_not_alive_and_its_end_is_told_without_pidfd(
 
     asyncio.run(go())
     assert not alive(identity)
-    child.wait(timeout=20)
+    child.wait(timeout=90)
 
 
 MARK = Marker(AttemptId("r-a#1"), "/root")

@@ -99,7 +99,7 @@ def test_starting_at_the_same_time_in_several_processes_gives_one_worker(harness
         assert daemon.stdout is not None
         assert daemon.stdout.readline() == "ready\n"
     (harness.cwd / "go").touch()
-    answers = [daemon.communicate(timeout=20)[0].split() for daemon in daemons]
+    answers = [daemon.communicate(timeout=90)[0].split() for daemon in daemons]
 
     [pid] = (harness.cwd / "started").read_text().split()
     assert {answer[0] for answer in answers} == {pid}
@@ -120,7 +120,7 @@ def test_of_many_shims_for_one_attempt_exactly_one_runs_the_worker(
         for _ in range(20)
     ]
 
-    assert [shim.wait(timeout=20) for shim in shims] == [0] * 20
+    assert [shim.wait(timeout=90) for shim in shims] == [0] * 20
     assert len(ran.read_text().split()) == 1
 
 
@@ -161,7 +161,7 @@ def test_every_shell_records_the_end_of_a_worker_when_the_whole_group_is_signall
         start_new_session=True,
         stderr=subprocess.DEVNULL,
     )
-    shim.wait(timeout=20)
+    shim.wait(timeout=90)
 
     assert (tmp_path / "exit").read_text() == "signal 15\n"
 
@@ -198,7 +198,7 @@ def test_a_killed_daemon_leaves_its_worker_and_the_next_reads_on(harness: Harnes
     assert daemon.stdout is not None
     pid, cursor = int(daemon.stdout.readline()), int(daemon.stdout.readline())
     daemon.kill()
-    daemon.communicate(timeout=20)
+    daemon.communicate(timeout=90)
 
     async def go() -> Ended:
         runtime = harness.runtime()
@@ -253,7 +253,7 @@ def test_a_process_that_only_has_the_recorded_id_is_neither_believed_nor_signall
         assert stranger.poll() is None
     finally:
         stranger.kill()
-        stranger.wait(timeout=20)
+        stranger.wait(timeout=90)
 
 
 @pytest.mark.requirement("runtimes:dead-shim")

@@ -43,7 +43,7 @@ from subagents.extensions.cluster.api.relayed_calls import RelayedCalls
 from subagents.extensions.cluster.shared_store import SeenNode, Survey
 from subagents.extensions.cluster.trust.node_trust import NodeTrust
 
-DEADLINE_S = 20.0
+DEADLINE_S = 90.0
 TOKEN = "sa_r-of-b_1_" + 43 * "x"
 
 

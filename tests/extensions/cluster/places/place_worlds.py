@@ -31,7 +31,7 @@ from subagents.extensions.cluster.postgres.postgres_migrations import migrate
 from subagents.extensions.cluster.shared_store import Survey
 from subagents.ports.workers import OfAttempt
 
-BOUND_S = 30.0
+BOUND_S = 90.0
 
 
 def offer(

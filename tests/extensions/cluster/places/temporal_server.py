@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 from tests.free_ports import free_port
 
-BOUND_S: Final = 30.0
+BOUND_S: Final = 90.0
 
 
 def program() -> str | None:

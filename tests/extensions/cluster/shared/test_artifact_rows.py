@@ -102,11 +102,11 @@ def test_two_runs_that_keep_and_forget_the_same_at_once_leave_no_copy_behind(
         copies, own = new_copies(), tmp_path / run_id
         own.mkdir()
         for _ in range(20):
-            begin.wait(30)
+            begin.wait(90)
             try:
                 keep(copies, run_id, "a", LARGE, own)
                 assert copies.read(run_id, "a", 0, len(LARGE)) == LARGE
-                begin.wait(30)
+                begin.wait(90)
                 copies.forget(run_id)
             except BaseException as error:  # noqa: BLE001 - told below
                 failed.append(error)

@@ -338,7 +338,7 @@ def test_a_killed_worker_is_gone_on_with_and_its_open_call_is_an_unknown_one(
         worker = harness.start("script:t")
         until_sleeping(harness)
         worker.process.send_signal(signal.SIGKILL)
-        worker.process.wait(30)
+        worker.process.wait(90)
         again = harness.start("go on, please", session="s2", after="s1")
         said = again.finish()["text"].split(" | ")
         assert len(said) == 2
@@ -374,5 +374,5 @@ def test_a_terminated_worker_takes_its_commands_with_it(tmp_path: Path) -> None:
         worker = harness.start("script:t")
         until_sleeping(harness)
         worker.process.send_signal(signal.SIGTERM)
-        assert worker.process.wait(30) == 128 + signal.SIGTERM
+        assert worker.process.wait(90) == 128 + signal.SIGTERM
         assert worker.processes() == []

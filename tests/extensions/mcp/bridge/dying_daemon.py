@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-BOUND_S = 30.0
+BOUND_S = 90.0
 Turn = Callable[[socket.socket], None]
 
 

@@ -15,7 +15,7 @@ import pytest
 from subagents.config.paths import Paths
 from subagents.extensions.mcp.bridge.mcp_front import Lines
 
-BOUND_S = 30
+BOUND_S = 90
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
