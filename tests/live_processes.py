@@ -25,6 +25,13 @@ def is_running(pid: int) -> bool:
     return start_of(pid) is not None
 
 
+def dead_children(pid: int) -> list[int]:
+    """Its children that ended, and for which it did not wait."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    children = [int(each) for task in tasks for each in task.read_text().split()]
+    return [each for each in children if _state(each) == "Z"]
+
+
 def is_stopped(pid: int) -> bool:
     """Whether it stands still after a SIGSTOP."""
     return _state(pid) == "T"

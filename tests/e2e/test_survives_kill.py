@@ -8,7 +8,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped]
 import pytest
 from tests.e2e.live_home import (
     BOUND_S,
@@ -20,7 +19,7 @@ from tests.e2e.live_home import (
     numbered,
     until,
 )
-from tests.live_processes import carrying
+from tests.live_processes import carrying, dead_children
 
 from subagents.domain.run.events import AttemptStarted, VerificationFinished
 from subagents.domain.run.run import Phase
@@ -118,7 +117,7 @@ def test_at_a_hangup_the_daemon_begins_anew_in_its_process_and_its_worker_goes_o
         os.kill(daemon, signal.SIGHUP)
         until(lambda: home.log().count("listening on") == 2, what="the daemon, once more")
         assert (home.get("/version")["pid"], home.worker_pid(run_id)) == (daemon, worker)
-        assert "zombie" not in [each.status() for each in psutil.Process(daemon).children()]
+        assert dead_children(daemon) == []
         (home.work / "end").touch()
         assert home.finish(run_id)[0]["result"] == "done"
 
