@@ -1,11 +1,14 @@
 """The table of tiers: what it says of a place, what is left out, and that its places are there."""
 
+import importlib.metadata
 import re
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
 import pytest
+from packaging.requirements import Requirement
 from tests.tiers import Selection, Tier, Tiers
 
 ROOT: Final = Path(__file__).parents[1]
@@ -17,6 +20,8 @@ ROWS: Final = {
     "tests/x/conftest.py::server": Tier.check,
 }
 TIERS: Final = Tiers(ROWS)
+IMPORTED: Final = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
+"""What is imported when the module is."""
 
 
 @pytest.mark.requirement("tests:tiers")
@@ -131,3 +136,36 @@ def test_files_with_dear_tests_come_first_and_each_stays_together() -> None:
         a_place,
         others[2],
     ]
+
+
+@pytest.mark.requirement("tests:tiers")
+def test_quick_tests_import_nothing_that_the_group_dev_does_not_bring() -> None:
+    tiers, owners, brought = Tiers.read(), importlib.metadata.packages_distributions(), _brought()
+    missing = [
+        f"{file.relative_to(ROOT)}: {name}"
+        for file in (ROOT / "tests").rglob("*.py")
+        if tiers.runs_any(file.relative_to(ROOT).as_posix(), Tier.test)
+        for name in IMPORTED.findall(file.read_text("utf-8"))
+        if name in owners and not brought & {*map(_normal, owners[name])}
+    ]
+    assert missing == []
+
+
+def _brought() -> frozenset[str]:
+    """The distributions of the group dev, with all that they require here."""
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"]
+    left = [Requirement(each) for each in groups["dev"]]
+    seen: set[tuple[str, str]] = set()
+    while left:
+        asked = left.pop()
+        for extra in ("", *asked.extras):
+            if (key := (_normal(asked.name), extra)) in seen:
+                continue
+            seen.add(key)
+            needs = map(Requirement, importlib.metadata.requires(asked.name) or ())
+            left += [e for e in needs if e.marker is None or e.marker.evaluate({"extra": extra})]
+    return frozenset(name for name, _ in seen)
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
