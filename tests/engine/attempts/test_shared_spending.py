@@ -247,8 +247,9 @@ def test_what_a_plan_used_counts_for_its_retries_also_after_a_restart(tmp_path: 
         await world.until(receipt.run.id, Phase.COMPLETED)
         await world.restart()
         for context in (hers, mine):
-            with pytest.raises(Forbidden, match="the budget of the plan"):
+            with pytest.raises(Forbidden, match="the budget of the plan") as refused:
                 await world.clock.result(world.engine.spawner.retry(receipt.run.id, context))
+            assert "as a plan of its own" in (refused.value.hint or "")
             await world.restart()
 
     play(tmp_path, Budgets(), scenario)

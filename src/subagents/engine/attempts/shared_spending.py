@@ -327,12 +327,12 @@ class SharedSpending:
         if not self._configured and resolved.plan is None:
             return
         self._turn_day(self._clock.now_ms())
-        for cap in self._caps_of(spec, resolved):
-            if cap.key not in self._spent:
-                continue
+        for cap in (each for each in self._caps_of(spec, resolved) if each.key in self._spent):
             used = shared_caps.text(cap, self._sum(cap))
             hint = f"raise it in subagents.toml ([{cap.key}]) and restart the daemon"
-            if cap.is_daily:
+            if cap.plan is not None:
+                hint = "it is the plan's for good: start what is left as a plan of its own"
+            elif cap.is_daily:
                 hint = f"spawn it again after {self._day.end_text}, or {hint}"
             error = Forbidden(f"{cap.name} is used up: {used}", guardrail="budget", hint=hint)
             until = {"until": self._day.end_text} if cap.is_daily else {}

@@ -373,7 +373,7 @@ def _budget(found: PlannedBudget) -> str:
 def _print(found: ScheduleRow, states: Mapping[str, str]) -> None:
     now_ms, state = time.time() * 1000, _state(found)
     output.styled_line(f" {found.name} ({found.schedule_id}): {state}", render.icon(state), state)
-    steps = "" if found.steps is None else f" ({found.steps} steps)"
+    steps = "" if found.steps is None else f" ({counted(found.steps, 'step')})"
     for name, text in (
         ("when", _times(found)),
         ("next", f"{found.next_at or ''}  {_next(found, now_ms)}".strip()),

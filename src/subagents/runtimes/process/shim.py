@@ -806,7 +806,7 @@ def _is_contained(directory: AttemptDirectory) -> bool:
 
 def _why_vanished(directory: AttemptDirectory) -> str:
     if not directory.is_claimed:
-        return "the worker was never started: it has no attempt directory"
+        return "it has no attempt directory: its worker was never started, or in another home"
     if directory.was_stopped:
         return "the worker was stopped before it started"
     if directory.worker() is None:
