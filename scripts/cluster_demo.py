@@ -29,7 +29,7 @@ from typing import Final
 
 from tests.e2e.live_home import until
 from tests.extensions.cluster.nodes.cluster_load import ClusterLoad, Judgement, judge, shown
-from tests.extensions.cluster.nodes.cluster_rig import ClusterRig, cluster
+from tests.extensions.cluster.nodes.cluster_rig import ClusterRig
 from tests.extensions.cluster.places.temporal_server import (
     TemporalServer,
     history,
@@ -135,7 +135,7 @@ def play(server: PostgresServer, root: Path, service: TemporalServer | None) -> 
     say(f"── Places through {way} ".ljust(WIDTH, "─"))
     tell(f"{NODES} daemons make a cluster and join it")
     env = {"SUBAGENTS_CLUSTER__SLOTS": str(SLOTS)}
-    with cluster(
+    with ClusterRig(
         server, root, nodes=NODES, lease_s=LEASE_S, labels=PLACES, temporal=service, env=env
     ) as rig:
         tell(f"each decides about a third of all sessions ({parts(rig.owned())} of {PARTITIONS})")

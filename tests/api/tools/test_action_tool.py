@@ -79,8 +79,9 @@ async def test_of_more_than_fits_that_needs_somebody_the_rest_is_counted(
     for number in range(3):
         await desk.home.services.engine.questions.ask(boss.run_id, f"{number}?", timeout_s=60)
     answer = await desk.call("subagents", action="attention")
+    found = dict[str, Any](answer.structured)
 
-    assert (len(answer.structured["items"]), answer.structured["hidden"]) == (1, 2)
+    assert (len(found["items"]), found["hidden"]) == (1, 2)
     assert "2 more, once these are settled" in answer.text
 
 
