@@ -193,7 +193,8 @@ def _list_page(wanted: Mapping[str, str], window: Query, *, json: bool) -> None:
         _table(found.runs, now_ms)
     _say_more(found)
     say_hidden(found)
-    _say_scheduled(found, now_ms)
+    if not wanted:
+        _say_scheduled(found, now_ms)
 
 
 def _table(rows: "Sequence[RunRow]", now_ms: float) -> None:
