@@ -160,7 +160,7 @@ def loads_no_leases_of_what_it_takes(patch: pytest.MonkeyPatch) -> None:
 
 @cluster_mutation
 def gives_back_what_is_at_work(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(moves, "AT_WORK", frozenset())
+    patch.setattr(moves, "UNDER_WAY", frozenset())
     patch.setattr(Moves, "_acts", lambda *_: False)
 
 

@@ -150,11 +150,9 @@ def _refusal(message: str, kind: type[msgspec.Struct], at: str) -> UsageError:
     return UsageError(f"{field}: {text}", details={"field": field})
 
 
-def _unknown(
-    name: str, inside: str, known: Sequence[str], or_these: Sequence[str] = ()
-) -> UsageError:
+def _unknown(name: str, inside: str, known: Sequence[str], more: Sequence[str] = ()) -> UsageError:
     return UsageError(
-        f'unknown parameter "{inside}{shown(name)}"{guess(name, (*known, *or_these))}',
+        f'unknown parameter "{inside}{shown(name)}"{guess(name, (*known, *more))}',
         hint=f"known: {', '.join(sorted(known))}" if known else None,
         details={"field": f"{inside}{name}", "known": sorted(known)},
     )

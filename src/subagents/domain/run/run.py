@@ -45,6 +45,8 @@ OVER: Final = frozenset({Phase.COMPLETED, Phase.COMPLETED_GIVEUP})
 SETTLED: Final = OVER | {Phase.ANNOUNCING, Phase.ANNOUNCE_DEFERRED, Phase.CLEANUP_PENDING}
 """The outcome is known: dependants are released, the requester's slot is free."""
 HOLDS_SLOT: Final = frozenset({Phase.SPAWNING, Phase.RUNNING})
+AT_WORK: Final = HOLDS_SLOT | {Phase.ENDING, Phase.VERIFYING}
+"""Its agent works, what that began still does, or the work is checked."""
 
 
 class Reserve(Amounts, frozen=True, kw_only=True):

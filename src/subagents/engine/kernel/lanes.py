@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple, Protocol
 
 from subagents.domain.rules.admission import Children, QueueOrder, holds_slot, lane_key, queue_order
-from subagents.domain.run.run import HOLDS_SLOT, SETTLED, Phase, Run
+from subagents.domain.run.run import AT_WORK, SETTLED, Phase, Run
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.ports import LaneKey
 
-_AT_WORK: Final = HOLDS_SLOT | {Phase.ENDING, Phase.VERIFYING}
-_IN_LANES: Final = _AT_WORK | {Phase.QUEUED}
+_IN_LANES: Final = AT_WORK | {Phase.QUEUED}
 """Where a run may have a slot, or one of its plan's places, or wait for them."""
 
 
@@ -146,7 +145,7 @@ class Lanes:
                 self._held[lane].add(after.id)
         if after.resolved.step is not None:
             # What is expanded from a run's list are runs of its plan, and it waits for them.
-            is_at_work = after.phase in _AT_WORK and after.spec.for_each is None
+            is_at_work = after.phase in AT_WORK and after.spec.for_each is None
             self._place_step(after, is_at_work=is_at_work)
         known = self._waiting.get(after.id)
         if after.phase is Phase.QUEUED and not after.control.paused:

@@ -155,6 +155,7 @@ def test_no_command_about_nodes_starts_a_daemon_in_place_of_the_one_that_is_to_b
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("SUBAGENTS_HOME", str(tmp_path))
+    monkeypatch.delenv("SUBAGENTS_SOCKET", raising=False)
     assert main(["cluster", *words]) == EXIT_UNREACHABLE
     assert "no daemon answers" in capsys.readouterr().err
     assert not Paths.resolve({"SUBAGENTS_HOME": str(tmp_path)}).state_dir.exists()

@@ -21,15 +21,13 @@ from subagents.api.wire.wire_struct import made
 from subagents.domain.cluster.partitioning import PARTITIONS
 from subagents.domain.rules.retry import retry_delay_ms
 from subagents.domain.run.outcome import Outcome, Status
-from subagents.domain.run.run import HOLDS_SLOT, Phase
+from subagents.domain.run.run import AT_WORK, HOLDS_SLOT
 from subagents.errors import Conflict, NotFound, UsageError
 from subagents.extensions.cluster.api.cluster_answers import Cluster, ClusterNode, WorkHere
 from subagents.extensions.cluster.api.cluster_member import ClusterMember, member_in, partitions_in
 from subagents.ports import RunFilter
 
 DOORS: Final = (flag("doors", "Call each node at its url, and say which is not reached."),)
-AT_PLACE: Final = (*sorted(HOLDS_SLOT), Phase.ENDING, Phase.VERIFYING)
-"""Where something of a run is under way at its place."""
 
 
 class DrainBody(wire.Body, frozen=True):
@@ -150,7 +148,7 @@ async def _at_their_doors(services: Services, nodes: list[ClusterNode]) -> list[
 
 async def _work_at(services: Services, node: str) -> list[WorkHere]:
     adapters = services.engine.adapters
-    where = RunFilter(phases=AT_PLACE, limit=10_000)
+    where = RunFilter(phases=tuple(sorted(AT_WORK)), limit=10_000)
     found = await adapters.off_loop(partial(adapters.store.runs, where))
     now, lost = adapters.clock.now_ms(), Outcome(status=Status.LOST)
     return [

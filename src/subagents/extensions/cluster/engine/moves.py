@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from subagents.domain.rules.admission import holds_slot, lane_key
-from subagents.domain.run.run import HOLDS_SLOT, Phase, Run
+from subagents.domain.run.run import AT_WORK, Phase, Run
 from subagents.domain.run.values import RunId, SessionKey
 from subagents.engine.attempts.supervisor import WATCHED
 from subagents.engine.engine import Engine
@@ -28,7 +28,7 @@ from subagents.text import counted
 
 log = logging.getLogger(__name__)
 
-AT_WORK: Final = HOLDS_SLOT | {Phase.ENDING, Phase.VERIFYING, Phase.ANNOUNCING}
+UNDER_WAY: Final = AT_WORK | {Phase.ANNOUNCING}
 """Where something of a run is under way on this machine."""
 
 
@@ -128,7 +128,7 @@ class Moves:
             partition = self._partitions.of_live(self._ledger.live, run)
             if partition is None or partition not in found:
                 continue
-            if run.phase in AT_WORK or self._acts((run,)):
+            if run.phase in UNDER_WAY or self._acts((run,)):
                 del found[partition]
             else:
                 found[partition] += 1
