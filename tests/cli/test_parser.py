@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import wraps
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -182,3 +183,14 @@ def test_what_is_spelled_out_to_start_quickly_is_what_the_domain_says() -> None:
     assert parameter.NAME_CHARS_MAX == spawn_flags.NAME_CHARS_MAX
     assert parameter.PLACEMENT == environment_flags.PLACEMENT
     assert {each.attribute for each in SEARCH_FLAGS} == {*search_query.__annotations__} - {"return"}
+
+
+@pytest.mark.requirement("cli:no-option-unread")
+def test_what_a_flag_alone_turns_on_is_off_without_it() -> None:
+    on = [
+        f"{each.name} {parameter.name}"
+        for each in commands()
+        for parameter in signature(target_of(each)).parameters.values()
+        if parameter.default is True
+    ]
+    assert on == []

@@ -24,6 +24,35 @@ def check_refusal(home: Home, line: str, message: str) -> None:
     assert not [*home.root.rglob("*.db")], "nothing was started"
 
 
+REFUSED_BY_THE_DAEMON = [
+    ("list --limit", "-1"),
+    ("list --offset", "-1"),
+    ("plan list --limit", "101"),
+    ("log last --after-seq", "-1"),
+    ("log last --attempt", "0"),
+    ("log last --tail", "-1"),
+    ("inbox --limit", "0"),
+    ("steer last more --add-tokens", "0"),
+    ("steer last more --add-cost", "-1"),
+    ("ui --link --for", "soon"),
+]
+
+
+@pytest.mark.requirement("cli:bad-input")
+@pytest.mark.parametrize(
+    ("line", "value"), REFUSED_BY_THE_DAEMON, ids=[line for line, _ in REFUSED_BY_THE_DAEMON]
+)
+def test_what_the_daemon_refuses_is_told_by_the_flag(shared: Home, line: str, value: str) -> None:
+    shared.ok("run", "true")
+    flag = line.rpartition(" ")[2]
+    done = shared.cli(*line.split(), value, "--json")
+    assert done.code == 2
+    assert str(done.json["message"]).startswith(f"{flag} must be")
+    details = done.json["details"]
+    assert isinstance(details, dict)
+    assert details["field"] == flag
+
+
 @pytest.mark.requirement("cli:no-option-unread")
 @pytest.mark.parametrize(("line", "message"), REFUSED, ids=[line for line, _ in REFUSED])
 def test_an_option_that_nothing_reads_is_refused_by_its_name(

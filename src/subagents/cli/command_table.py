@@ -35,18 +35,12 @@ CORE: Final = {
         everyday("answer", "runs.control_commands:answer", "Answer a worker's question"),
         everyday("cancel", "runs.control_commands:cancel", "Cancel runs and their children"),
         everyday("retry", "runs.control_commands:retry", "Start a run again"),
-        Command(
-            "inbox",
-            "runs.inbox_command:inbox",
-            "Show messages and what needs a person; mark or ask again",
-        ),
+        Command("inbox", "runs.inbox_command:inbox", "Show messages and what needs a person"),
         Command("continue", "runs.session_commands:continue_", "Go on with a run's session"),
         Command("steer", "runs.control_commands:steer", "Send a message to a live worker"),
         Command("pause", "runs.control_commands:pause", "Pause runs"),
         Command("resume", "runs.control_commands:resume", "Resume paused runs"),
-        Command(
-            "prioritize", "runs.control_commands:prioritize", "Change a run's place in the queue"
-        ),
+        Command("prioritize", "runs.control_commands:prioritize", "Change a run's priority"),
     ),
     "Set up": (
         Command("agents", "setup.agent_commands:agents", "List, show or suggest agents"),

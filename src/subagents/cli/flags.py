@@ -90,7 +90,7 @@ Json = Annotated[bool, Parameter(name="--json", help="Print JSON; see: subagents
 Yes = Annotated[bool, Parameter(name=("--yes", "-y"), help="Do not ask for confirmation.")]
 Run = Annotated[str, Parameter(help="Id, unique prefix of an id, label or `last`.", metavar="RUN")]
 AddTokens = Annotated[int | None, Parameter(help="Raise its budget by N tokens.", metavar="N")]
-AddCost = Annotated[float | None, Parameter(help="Raise its budget by USD.", metavar="USD")]
+AddCost = Annotated[float | None, Parameter("--add-cost", "Raise its budget by USD.", "USD")]
 SELECTORS: Final = (
     "Ids, prefixes, labels, `last`, `tree:RUN`, `state:NAME`, `plan:NAME`, `tag:NAME` or `dir:DIR`."
 )

@@ -27,6 +27,7 @@ from subagents.cli.ending import reporting
 from subagents.cli.flags import WHOLE
 from subagents.errors import EXIT_OK, NotFound, UsageError
 from subagents.extension import Command
+from subagents.text import camel
 from subagents.version import __version__
 
 HELP_FLAGS: Final = {"--help", "-h", WHOLE}
@@ -268,14 +269,23 @@ def _called(arguments: list[str]) -> int:
     if asked := HELP_FLAGS & {*_options(line)}:
         sys.stdout.write(_page(name, is_whole=WHOLE in asked))
         return EXIT_OK
-    from subagents.cli.parser import parse  # noqa: PLC0415  the overview needs none of it
+    from subagents.cli.parser import declared, parse  # noqa: PLC0415  the overview needs none
 
     try:
         call = parse(target_of(row), line, meant)
     except UsageError as error:
         error.hint = error.hint or f"subagents {name} --help"
         raise
-    return selected(row.name, call)() or EXIT_OK
+    try:
+        return selected(row.name, call)() or EXIT_OK
+    except UsageError as error:
+        # The daemon calls a field by its name in JSON; whoever typed it knows the flag.
+        flags = {camel(each.attribute): each.names for each in declared(target_of(row))}
+        field = str(error.details.get("field"))
+        if (names := flags.get(field)) and error.message.startswith(f"{field} "):
+            error.message = names[0] + error.message.removeprefix(field)
+            error.details = {**error.details, "field": names[0]}
+        raise
 
 
 def _check_text(arguments: Sequence[str]) -> None:

@@ -126,7 +126,7 @@ For example:
   verification    status, checks; null = it has no contract
   result resultBytes truncated keptBytes report lastWords
 
-All fields of all documents: GET /openapi.json, and the reference of HTTP in the documentation
+Fields of any document: ask for --json=?; of all: GET /openapi.json, or the reference of HTTP
 """
 
 _CORE: Final = {

@@ -2,12 +2,13 @@
 
 import io
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from subagents.cli.parser import parse
-from subagents.cli.runs.spawn_flags import read_schema, task_text, to_spec
+from subagents.cli.runs.spawn_flags import arguments, read_schema, task_text, to_spec
 from subagents.cli.runs.submission import spawn
 from subagents.domain.run.access import AccessLevel
 from subagents.domain.run.spec import (
@@ -198,6 +199,9 @@ BAD_FLAGS = [
         '--fallback-agent and --on-dependency-failure "fallback" need each other',
     ),
     ("--mode session", "--mode session needs --thread"),
+    ("--max-items 3", "--max-items needs --for-each"),
+    ("--max-parallel 2", "--max-parallel needs --for-each"),
+    ("--items-file a.json", "--items-file needs --for-each"),
     ("--max-cost nan", "--max-cost must be 1e-06 to 1000000, not that"),
     ("--max-cost -1", "--max-cost must be 1e-06 to 1000000, not -1.0"),
 ]
@@ -210,6 +214,15 @@ def test_a_flag_that_makes_no_sense_is_refused_by_name(line: str, message: str) 
         parsed("t", *line.split(" "))
     assert caught.value.message.startswith(message)
     assert line.split(" ", maxsplit=1)[0] in str(caught.value.details["field"])
+
+
+@pytest.mark.requirement("cli:bad-input")
+@pytest.mark.parametrize("value", ["1", "-1", "x"])
+def test_every_flag_alone_is_taken_or_refused(value: str) -> None:
+    for each in arguments():
+        of_it = () if each.kind is bool else each.choices[:1] or (value,)
+        with suppress(UsageError, NotFound):
+            parsed("t", f"{each.names[0]}={of_it[0]}" if of_it else each.names[0])
 
 
 @pytest.mark.requirement("cli:bad-input")

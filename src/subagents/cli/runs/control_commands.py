@@ -28,7 +28,7 @@ def steer(
     /,
     *,
     add_tokens: AddTokens = None,
-    add_cost: AddCost = None,
+    add_cost_usd: AddCost = None,
     json: Json = False,
 ) -> None:
     """Send a message to a live worker. If its runtime takes no input now, the message waits.
@@ -39,7 +39,7 @@ def steer(
 
         subagents steer docs 'the tests, too' --add-tokens 200000
     """
-    body = {"message": message, "addTokens": add_tokens, "addCostUsd": add_cost}
+    body = {"message": message, "addTokens": add_tokens, "addCostUsd": add_cost_usd}
     with connect() as client:
         answer = client.post(path_of(run, "/steer"), body)
     _done(answer, render.status_line(answer), json=json)

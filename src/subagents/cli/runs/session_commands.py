@@ -40,7 +40,7 @@ def continue_(
         ),
     ] = None,
     add_tokens: AddTokens = None,
-    add_cost: AddCost = None,
+    add_cost_usd: AddCost = None,
     json: Json = False,
 ) -> int:
     """Continue the session of a run: start a new run in it, or message the one that is running.
@@ -66,10 +66,10 @@ def continue_(
         from subagents.cli.runs.attach import attach  # noqa: PLC0415  with threads, as needed
 
         refuse_unused("needs a message", detach=detach, add_tokens=bool(add_tokens))
-        refuse_unused("needs a message", add_cost=bool(add_cost))
+        refuse_unused("needs a message", add_cost=bool(add_cost_usd))
         return attach(run, tail=LINES if tail is None else tail, json=json)
     refuse_unused("does not go with a message", tail=tail is not None)
-    body = {"message": task_text(message), "addTokens": add_tokens, "addCostUsd": add_cost}
+    body = {"message": task_text(message), "addTokens": add_tokens, "addCostUsd": add_cost_usd}
     started = time.monotonic()
     with connect(starts=True) as client:
         answer = client.post(path_of(run, "/send"), body, timeout_s=30)

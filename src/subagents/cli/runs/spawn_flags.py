@@ -98,6 +98,8 @@ def spec_of(words: Sequence[str], given: Given) -> dict[str, Any]:
     _add_contract(spec)
     if "onDependencyFailure" in spec and "dependsOn" not in spec:
         raise refusal("--on-dependency-failure", "needs --after")
+    if (each := spec.get("forEach")) and "run" not in each:
+        raise refusal(flag_names()[f"forEach.{next(iter(each))}"], "needs --for-each")
     if spec.get("mode") == "session" and not spec.get("thread"):
         raise UsageError(
             "--mode session needs --thread: its session stays bound to a thread",

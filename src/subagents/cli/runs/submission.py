@@ -176,9 +176,7 @@ def show_planned(
     """Ask the daemon what would start, and show it: warnings and sums on stderr.
 
     Args:
-        path: The path of the dry run.
-        body: As ``submit`` takes it.
-        brought: As ``submit`` takes it.
+        path: The path of the dry run; it, ``body`` and ``brought`` are what ``submit`` takes.
         said: ``in_flags`` or ``in_file``, which words a refusal.
         json: Print the answer as it is.
         name: The name of the plan; empty = it is a run alone.

@@ -237,10 +237,8 @@ def _suggest(hint: str, tag: tuple[str, ...], cost_tier: CostTier | None, *, jso
     if not found:
         output.note("No agent that can work is configured here.")
     for place, each in enumerate(found, 1):
-        why = one_line("; ".join(each.reasons), chars_max=REASONS_CHARS_MAX)
-        output.line(
-            f"{place:>3}. {each.id} ({each.score:.2f}): {why or 'nothing is known about it'}"
-        )
+        why = one_line("; ".join(each.reasons) or "nothing is known", chars_max=REASONS_CHARS_MAX)
+        output.line(f"{place:>3}. {each.id} ({each.score:.2f}): {why}")
 
 
 def _records(client: Client, agent: str) -> Sequence[TrackRecord]:

@@ -143,7 +143,7 @@ class Logins:
                 hint="in your subagents.toml, and start the daemon again: [web] links = true",
             )
         if not 0 < for_ms <= LINK_MS_MAX:
-            raise UsageError("a link is for 7d at most, and not 0", details={"field": "validFor"})
+            raise UsageError("validFor must be over 0, at most 7d", details={"field": "validFor"})
         code, now_ms = secrets.token_urlsafe(SECRET_BYTES), self._now_ms()
         link = _login(
             Role.VIEWER, code, port, now_ms, until_ms=now_ms + for_ms, is_opened=False, browser=""

@@ -29,7 +29,7 @@ def ui(
     link: Annotated[
         bool, Parameter(help="A link for a teammate, who may look: over TLS or an SSH tunnel.")
     ] = False,
-    for_: Annotated[
+    valid_for: Annotated[
         str | None,
         Parameter(name="--for", help="With --link: how long; default 24h, at most 7d."),
     ] = None,
@@ -65,7 +65,7 @@ def ui(
     if view:
         refuse_unused(f"does not go with {view}", viewer=viewer, link=link, no_open=no_open)
     if not link:
-        refuse_unused("needs --link", **{"for": for_ is not None})
+        refuse_unused("needs --link", **{"for": valid_for is not None})
     if sessions:
         return _list_logins(json=json)
     if revoke:
@@ -73,7 +73,7 @@ def ui(
     if not page_files.is_here():
         raise NotFound(page_files.MISSING, hint=page_files.WAY_OUT)
     role = "viewer" if viewer or link else "operator"
-    body = {"role": role, "validFor": for_ or LINK_FOR} if link else {"role": role}
+    body = {"role": role, "validFor": valid_for or LINK_FOR} if link else {"role": role}
     with connect(starts=True) as client:
         answer = client.post("/v1/login/codes", body)
     if json:
