@@ -8,8 +8,13 @@ from subagents.errors import UsageError
 from subagents.extensions.schedules.due_times import FIELDS, check_when
 
 SETTING: Final = re.compile(r"""(\w+)[ \t]*=[ \t]*(?:"(.*)"|'(.*)'|(.*))""")
-NOT_OURS: Final = frozenset({"CRON_TZ", "HOME", "LOGNAME", "MAILTO", "SHELL"})
-"""Settings of cron itself: when it is meant, who works, where and with what, and whom it mails."""
+NOT_OURS: Final = {
+    "HOME": "runs have that of your account",
+    "LOGNAME": "runs have that of your account",
+    "MAILTO": "a failed run is told by the channels in [notifications]",
+    "SHELL": "which shell runs a task is said by its agent",
+}
+"""What cron itself does with a setting, and a schedule does not; CRON_TZ is its zone."""
 BEFORE: Final = re.compile(r"cd\s+\S+\s*(?:&&|;)\s*|\w+=\S*\s+")
 """What a command line begins with before it says what it is about."""
 
@@ -20,11 +25,13 @@ class Entry(NamedTuple):
     name: str
     """Its program, with a number where another line has that name."""
     when: str
-    task: str
-    variables: tuple[str, ...]
+    task: str = ""
+    variables: tuple[str, ...] = ()
     """``NAME=VALUE`` of the lines above it."""
-    zone: str | None
+    zone: str | None = None
     """``CRON_TZ`` of the lines above it."""
+    left_out: tuple[str, ...] = ()
+    """Settings above it that hold for cron alone."""
 
 
 def when_and_task(line: str) -> tuple[str, str]:
@@ -64,8 +71,10 @@ def entries_of(text: str) -> Iterator[Entry]:
             raise UsageError(told, hint=error.hint, details=error.details) from error
         name = _name_of(task, taken)
         taken.add(name)
-        brought = (f"{key}={settings[key]}" for key in settings if key not in NOT_OURS)
-        yield Entry(name, when, task, (*brought,), settings.get("CRON_TZ"))
+        left_out = (*filter(NOT_OURS.__contains__, settings),)
+        ours = {key: settings[key] for key in settings if key not in {"CRON_TZ", *left_out}}
+        brought = (f"{key}={value}" for key, value in ours.items())
+        yield Entry(name, when, task, (*brought,), settings.get("CRON_TZ"), left_out)
 
 
 def _name_of(task: str, taken: set[str]) -> str:

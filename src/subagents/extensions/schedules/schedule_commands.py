@@ -31,7 +31,7 @@ from subagents.cli.serving import unit_file
 from subagents.cli.show import render
 from subagents.client.client import Client, Document, Query, segment
 from subagents.errors import EXIT_OK, Conflict, UsageError
-from subagents.extensions.schedules.crontab import entries_of, when_and_task
+from subagents.extensions.schedules.crontab import NOT_OURS, Entry, entries_of, when_and_task
 from subagents.installation import NAME
 from subagents.text import counted, duration, listed, milliseconds_of, money, upcoming
 
@@ -112,54 +112,47 @@ def add(
 
         crontab -l | subagents schedule add -
     """
-    common: Document = {
-        "overlap": overlap,
-        "missed": missed,
-        "replace": replace,
-        "defaultAgent": DEFAULT_AGENT,
-    }
-    if name == "-" and not when and plan is None:
-        bodies = [
-            {
-                **common,
-                "name": each.name,
-                "when": each.when,
-                "zone": zone or each.zone or local_zone(),
-                "cwd": str(Path.home()),  # where cron starts its commands
-                **_run((each.task,), flags),
-                **_environment((*each.variables, *env), env_file),
-            }
-            for each in entries_of(sys.stdin.read())
-        ]
+    is_crontab = name == "-" and not when and plan is None
+    if is_crontab:
+        entries = list(entries_of(sys.stdin.read()))
+        for setting in dict.fromkeys(each for entry in entries for each in entry.left_out):
+            output.note(f"warning: {setting} is left out: {NOT_OURS[setting]}")
+        work: list[Document] = [{"specs": [spec_of((each.task,), flags)]} for each in entries]
     else:
         if not task and plan is None:
             when, of_line = when_and_task(when)
             task = (of_line,) if of_line else ()
-        work = _run(task, flags) if plan is None else _plan(plan, name, task, flags)
-        bodies = [
-            {
-                **common,
-                "name": name,
-                "when": when,
-                "zone": zone or local_zone(),
-                "cwd": caller_cwd(),
-                **work,
-                **_environment(env, env_file),
-            }
-        ]
+        entries = [Entry(name, when)]
+        of_plan = None if plan is None else _plan(plan, name, task, flags)
+        work = [of_plan or {"specs": [spec_of(task, flags)]}]
+    bodies = [
+        {
+            "name": each.name,
+            "when": each.when,
+            "zone": zone or each.zone or local_zone(),
+            "cwd": str(Path.home()) if is_crontab else caller_cwd(),  # where cron starts its work
+            "overlap": overlap,
+            "missed": missed,
+            "replace": replace,
+            "defaultAgent": DEFAULT_AGENT,
+            **started,
+            **_environment((*each.variables, *env), env_file),
+        }
+        for each, started in zip(entries, work, strict=True)
+    ]
     if held := sorted(config_environment()):
         output.note(
             f"warning: {held[0]} holds for this shell, not for the schedule: its runs go by the "
             "configuration files"
         )
-    names = [str(each["name"]) for each in bodies]
+    names = [each.name for each in entries]
     with connect(starts=True) as client, in_flags() if plan is None else in_file(plan):
         known = {each.name for each in read(client.get(PLACE), SchedulePage).schedules}
         is_first = not (json or replace or known or unit_file().exists())
         if not replace and len(bodies) > 1 and (there := known.intersection(names)):
             raise Conflict(
                 f"nothing was added; names that are taken: {listed(sorted(there), CHECKS_NAMED)}",
-                hint="--replace puts these in their place; or add the other lines alone",
+                hint="--replace puts yours in their place; or add each with a name of your own",
             )
         for body in bodies:
             answer = client.post(PLACE, body, timeout_s=30)
@@ -180,10 +173,6 @@ def add(
 def _environment(env: Sequence[str], env_file: Sequence[str]) -> Document:
     brought = environment(env, env_file)
     return {"environment": brought} if brought.names else {}
-
-
-def _run(task: Sequence[str], flags: Given) -> Document:
-    return {"specs": [spec_of(task, flags)]}
 
 
 def _plan(file: Path, name: str, task: Sequence[str], flags: Given) -> Document:
@@ -463,23 +452,24 @@ def _posted(schedules: Sequence[str], call: str, *, json: bool) -> int:
     return EXIT_OK
 
 
-def remove(schedule: Schedule, /, *, yes: Yes = False, json: Json = False) -> int:
-    """Remove a schedule; runs that it started go on.
+def remove(schedule: Schedule, /, *more: Schedule, yes: Yes = False, json: Json = False) -> int:
+    """Remove schedules; runs that they started go on.
 
     For example:
 
         subagents schedule remove nightly
 
-        subagents schedule remove nightly --yes
+        subagents schedule remove nightly sync --yes
     """
     with connect(starts=True) as client:
-        found = read(client.get(f"{PLACE}/{segment(schedule)}"), ScheduleRow)
-        if not output.is_confirmed(f"Remove schedule {found.name} ({_times(found)})?", yes=yes):
-            output.note("Nothing was removed.")
-            return EXIT_OK
-        answer = client.delete(f"{PLACE}/{segment(found.schedule_id)}")
-    if json:
-        output.document(answer)
-    else:
-        output.note(f"{found.name} was removed.")
+        for each in (schedule, *more):
+            found = read(client.get(f"{PLACE}/{segment(each)}"), ScheduleRow)
+            if not output.is_confirmed(f"Remove schedule {found.name} ({_times(found)})?", yes=yes):
+                output.note(f"{found.name} stays.")
+                continue
+            answer = client.delete(f"{PLACE}/{segment(found.schedule_id)}")
+            if json:
+                output.document(answer)
+            else:
+                output.note(f"{found.name} was removed.")
     return EXIT_OK
