@@ -50,6 +50,7 @@ from subagents.extensions.worktrees.worktree_names import BRANCHES, branch_of, w
 from subagents.extensions.worktrees.worktree_settings import RepositorySettings, settings_of
 from subagents.extensions.worktrees.worktree_standing import Standing, bytes_in, standing_of
 from subagents.ports import Diff, Kept, OffLoop, Planned
+from subagents.text import counted
 
 T = TypeVar("T")
 
@@ -297,13 +298,11 @@ class GitWorktrees:
 
     def _uncommitted(self, git: Git, base: str) -> tuple[str, ...]:
         asked = ("status", "--porcelain", "-z", "--no-renames", NO_SUBMODULES)
-        answer = git.line(*asked, timeout_s=LOOK_S)
-        count = len(fields(f"{answer}")) if answer else 0
-        if not count:
+        found = fields(git.line(*asked, timeout_s=LOOK_S) or "")
+        if not found:
             return ()
-        noun = "change is" if count == 1 else "changes are"
-        where = _commit_in_words(base)
-        return (f"{count} uncommitted {noun} not in the worktree: it begins from {where}",)
+        what = counted(len(found), "uncommitted change is", "uncommitted changes are")
+        return (f"{what} not in the worktree: it begins from {_commit_in_words(base)}",)
 
     # -- making ----------------------------------------------------------------------------
 
@@ -379,7 +378,8 @@ class GitWorktrees:
             return  # kept before a crash; what is there by now may be half of it
         index = self._index(tree)
         try:
-            work = commit_of(git, self._git_in(tree, index=index), _text(record.run_id, attempt))
+            text = _text(tree, record.run_id, attempt)
+            work = commit_of(git, self._git_in(tree, index=index), text)
             # Zeros: only where no such branch is there yet (git-update-ref(1)).
             git("update-ref", kept, work, "0" * len(work))
         finally:
@@ -392,7 +392,7 @@ class GitWorktrees:
             RuntimeUnavailable: It cannot be, and all files stay as they are.
         """
         tree, index = record.tree, self._index(record.tree)
-        text = _text(run_id, record.attempts.get(run_id, 1))
+        text = _text(tree, run_id, record.attempts.get(run_id, 1))
         try:
             git, apart = self._git_in(tree), self._git_in(tree, index=index)
             bring_home(git, apart, index, tree.branch, text)
@@ -588,8 +588,9 @@ def _ref(tree: Worktree) -> str:
     return f"refs/heads/{tree.branch}"
 
 
-def _text(run_id: RunId, attempt: int) -> str:
-    return f"Work of attempt {attempt} of run {run_id}, as it was left"
+def _text(tree: Worktree, run_id: RunId, attempt: int) -> str:
+    # Its name begins with the label: that is what is read in a log of one line each.
+    return f"{Path(tree.path).name}, as it was left\n\nAttempt {attempt} of run {run_id}."
 
 
 def _unrun(git: Git) -> tuple[str, ...]:
