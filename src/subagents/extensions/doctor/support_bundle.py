@@ -52,9 +52,8 @@ def packed(file: Path | None, report: Document, *, json: bool) -> int:
         # Created closed to others: what is no secret may still be private.
         descriptor = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except FileExistsError as error:
-        raise UsageError(
-            f"{target} exists; a bundle needs a new file", details={"field": "FILE"}
-        ) from error
+        told = f"{target} exists; a bundle needs a new file"
+        raise UsageError(told, details={"field": "FILE"}) from error
     except OSError as error:
         raise StoreUnavailable(f"cannot write {target}: {error.strerror}") from error
     with os.fdopen(descriptor, "wb") as raw, tarfile.open(fileobj=raw, mode="w:gz") as archive:

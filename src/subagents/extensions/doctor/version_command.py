@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from subagents.cli import output
-from subagents.cli.connection import paths, session
+from subagents.cli.connection import paths, session, warn_of_version
 from subagents.cli.flags import Json
 from subagents.client.client import Client
 from subagents.config.paths import Paths
@@ -75,10 +75,9 @@ def version(*, json: Json = False) -> None:
 def _lines(found: Versions) -> Iterator[str]:
     yield f"subagents  {found.client.version}"
     yield f"python     {found.client.python} on {found.client.platform}"
-    if found.daemon is None:
-        yield "daemon     not running"
-    else:
-        yield f"daemon     {found.daemon.version}, pid {found.daemon.pid}"
+    daemon = found.daemon
+    told = "not running" if daemon is None else f"{daemon.version}, pid {daemon.pid}"
+    yield f"daemon     {told}"
     if found.schema is None:
         return
     database = found.schema.database
@@ -105,6 +104,8 @@ def versions(home: Paths) -> Versions:
 def _daemon(home: Paths) -> Daemon | None:
     try:
         with Client(home.socket, session=session(), timeout_s=DAEMON_S) as client:
-            return msgspec.convert(client.get("/version"), Daemon)
+            found = msgspec.convert(client.get("/version"), Daemon)
+            warn_of_version(client)
+            return found
     except (SubagentsError, msgspec.ValidationError):
         return None
