@@ -61,7 +61,7 @@ def test_who_answers_second_hears_what_was_answered_and_can_send_it_as_a_steer(
     page.route("**/respond", overtaken)
     page.get_by_placeholder("answer").fill("mine came second")
     page.get_by_role("button", name="Answer").click()
-    expect(page.get_by_text("By agent:main:main: “mine was first”")).to_be_visible()
+    expect(page.get_by_text("By main: “mine was first”")).to_be_visible()
     expect(page.get_by_role("button", name="Send as steer")).to_be_visible()
     assert home.get(f"/v1/requests/{asked['requestId']}")["answer"] == "mine was first"
 
@@ -196,9 +196,9 @@ def test_who_marks_a_failure_as_read_takes_its_result_from_no_agent(
     expect(page.get_by_text("Nothing unread")).to_be_visible()
     page.keyboard.press("h")
     page.locator("button.headline").click()
-    expect(page.get_by_text("for agent:main:main")).to_be_visible()
+    expect(page.get_by_text("for main")).to_be_visible()
     page.get_by_role("button", name="Take it in its name").click()
-    expect(page.get_by_text("Taken for agent:main:main").first).to_be_visible()
+    expect(page.get_by_text("Taken for main").first).to_be_visible()
     assert home.get("/v1/inbox")["messages"] == []
 
 

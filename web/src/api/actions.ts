@@ -6,7 +6,7 @@ import { touched } from "../live/live";
 import { Store } from "../live/store";
 import { GRACE_MS, toldDone, toldFailed, toldPlanned } from "../live/toasts";
 import { counted } from "../text/amounts";
-import { plain } from "../text/marks";
+import { person, plain } from "../text/marks";
 
 type Named = { runId: string; label: string };
 
@@ -175,7 +175,7 @@ export async function takeFor(message: Message): Promise<void> {
   }
   touched(message.runId);
   const again = message.kind === "announcement" ? () => void redeliver(message) : null;
-  toldDone(`Taken for ${plain(message.sessionKey)}, which does not get it now`, again);
+  toldDone(`Taken for ${plain(person(message.sessionKey))}, which does not get it now`, again);
 }
 
 /** A message for a run at work; true = it was taken. */
@@ -216,7 +216,7 @@ export async function answer(
 }
 
 function lost(run: Named, mine: string, theirs: unknown, by: unknown): void {
-  const whose = typeof by === "string" ? `By ${plain(by)}: ` : "";
+  const whose = typeof by === "string" ? `By ${plain(person(by))}: ` : "";
   const what = typeof theirs === "string" ? `“${plain(theirs)}”. ` : "";
   const again = mine === "" ? null : { word: "Send as steer", run: () => void steer(run, mine) };
   toldFailed(`The answer was not taken: ${plain(run.label)} was answered before`, `${whose}${what}`, again);

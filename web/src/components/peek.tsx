@@ -13,7 +13,7 @@ import { Questions } from "./question-card";
 import { runAt } from "./routes";
 import { Said } from "./said";
 import { Answered, CopyButton } from "./states";
-import { plain } from "../text/marks";
+import { person, plain } from "../text/marks";
 
 export function Peek() {
   const run = useStore(peeked);
@@ -45,7 +45,7 @@ function Whole({ id, close }: { id: string; close: () => void }) {
           ["task", run.task && <Said key="task" text={run.task} mono />],
           ["agent", run.agentId],
           ["model", run.model],
-          ["requester", <Said key="requester" text={run.requester} mono />],
+          ["from", <Said key="from" text={person(run.requester)} />],
           ["directory", <Said key="directory" text={run.directory} mono />],
           ["tags", plain(run.tags.join(", "))],
           ["attempt", run.attempt === 0 ? "none yet" : run.attempt],

@@ -16,7 +16,7 @@ import { Ago } from "../components/when";
 import { useAddress } from "../live/address";
 import { useKeys } from "../live/keys";
 import { withoutSign } from "../text/alerts";
-import { plain } from "../text/marks";
+import { person, plain } from "../text/marks";
 import { counted } from "../text/amounts";
 
 const WORDS: Record<string, string> = { question: "asks", blocker: "blocked" };
@@ -116,7 +116,7 @@ function MessageLine({ message, isFirst }: { message: Message; isFirst: boolean 
           </Scrolls>
           <p className="note body">
             {message.awaited ? "about to be taken by " : "for "}
-            <Said text={message.sessionKey} />{" "}
+            <Said text={person(message.sessionKey)} />{" "}
             {message.consumedAt === null && message.kind !== "question" && (
               <Act title="that session does not get it then" onClick={() => void takeFor(message)}>Take it in its name</Act>
             )}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pieces, plain } from "./marks";
+import { person, pieces, plain } from "./marks";
 
 test("a direction mark is shown by its number instead of turning the text around", () => {
   expect(pieces("rtl-\u202egnp.exe")).toMatchObject([
@@ -24,4 +24,9 @@ test("only http addresses are links, and punctuation behind one is not part of i
 
 test("a direction mark ends an address, so that it cannot hide in one", () => {
   expect(pieces("http://a.example/\u202egnp")[1]).toMatchObject({ kind: "mark", text: "U+202E" });
+});
+
+test("a session is called as commands call it, and what is none stays as it is", () => {
+  const keys = ["agent:main:billing", "agent:codex:subagent:r-1", "agent:main:subagent:r-1", "mcp:claude:7"];
+  expect(keys.map(person)).toEqual(["billing", "a run of codex", "a run of main", "mcp:claude:7"]);
 });

@@ -16,6 +16,10 @@ const PIECE = new RegExp(`(?<link>${LINK})|(?<mark>${HIDDEN})`, "gu");
 // Punctuation after an address belongs to the sentence around it.
 const TRAILING = /[.,;:!?)\]]+$/;
 
+/** Who a session is, in a word, as commands say it; what is no session of ours stays as it is. */
+export const person = (key: string) =>
+  key.replace(/^agent:main:([^:]+)$/, "$1").replace(/^agent:([^:]+):subagent:.*/, "a run of $1");
+
 /** The pieces of `text`, in order; joined again they are `text` but for the words of marks. */
 export function pieces(text: string): Piece[] {
   const found: Piece[] = [];

@@ -14,7 +14,7 @@ import { Said } from "../../components/said";
 import { Command, CopyButton } from "../../components/states";
 import { Ago, Ahead } from "../../components/when";
 import { bytes } from "../../text/amounts";
-import { plain } from "../../text/marks";
+import { person, plain } from "../../text/marks";
 import { isEnded, retriesOf } from "../../text/states";
 import { Contract } from "./contract";
 
@@ -33,7 +33,7 @@ export function OverviewTab({ run }: { run: RunDetail }) {
           title="Task"
           note={
             <>
-              from <Said text={run.requester} />, <Ago at={run.createdAt} />
+              from <Said text={person(run.requester)} />, <Ago at={run.createdAt} />
             </>
           }
         >

@@ -14,7 +14,7 @@ import { Ago, Ahead, Took } from "../../components/when";
 import { useDraft } from "../../live/drafts";
 import { useKeys } from "../../live/keys";
 import { counted } from "../../text/amounts";
-import { plain } from "../../text/marks";
+import { person, plain } from "../../text/marks";
 import { can, isEnded, retriesOf } from "../../text/states";
 
 export function RunTop({ run }: { run: RunDetail }) {
@@ -108,7 +108,7 @@ export function RunTop({ run }: { run: RunDetail }) {
               <>
                 its result waits for{" "}
                 <b>
-                  <Said text={run.requester} />
+                  <Said text={person(run.requester)} />
                 </b>
               </>
             ) : (
