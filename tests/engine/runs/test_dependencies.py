@@ -288,6 +288,21 @@ async def test_runs_without_labels_that_begin_alike_are_started_again_together(
     assert [each.run.lineage.retry_from for each in again] == [run.id for run in runs]
 
 
+@pytest.mark.requirement("retry:by-hand", "attention:escalation-stays")
+async def test_a_failure_that_was_started_again_needs_nobody_and_is_delivered_all_the_same(
+    world: World,
+) -> None:
+    first = (await world.until(await world.spawn("fail"))).id
+    queries, context = world.engine.queries, SpawnContext(session=ME, settings=world.settings)
+    assert [each.run.id for each in await queries.attention(ME)] == [first]
+    again = (await world.clock.result(world.engine.spawner.retry(first, context))).run.id
+    await world.until(again)
+
+    assert [each.run.id for each in await queries.attention(ME)] == [again]
+    unread = await queries.inbox(ME, unconsumed=True)
+    assert {each.message.run_id for each in unread} == {first, again}
+
+
 @pytest.mark.requirement("retry:by-hand")
 async def test_a_run_can_be_started_again_from_its_stored_parameters(world: World) -> None:
 

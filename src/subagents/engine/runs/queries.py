@@ -549,32 +549,22 @@ class Queries:
         )
 
     async def _escalations(self, session: SessionKey | None) -> list[AttentionItem]:
-        """Broken contracts that were escalated, until continued, repeated or dismissed.
+        """Broken contracts that were escalated, until continued or dismissed, as a retry does.
 
         Whether the message was read does not matter: reading mends nothing.
         """
         blockers = await self._off_loop(
             lambda: self._store.blockers(session, limit=ESCALATIONS_LOOKED_AT)
         )
-        repeated: dict[SessionKey, set[RunId | None]] = {}
-        found = []
         rows = [row for row in blockers if row.message.id.endswith(ESCALATION_SUFFIX)]
         runs = await self.these([row.message.run_id for row in rows])
-        for row in rows:
-            run = runs.get(row.message.run_id)
-            if run is None or run.verification.dismissed_at_ms is not None:
-                continue
-            if run.requester not in repeated:
-                others = RunFilter(
-                    requester=run.requester, archived=True, limit=ESCALATIONS_LOOKED_AT
-                )
-                repeated[run.requester] = {
-                    each.lineage.retry_from for each in await self.runs(others)
-                }
-            is_mended = run.session.continued_by is not None or run.id in repeated[run.requester]
-            if not is_mended:
-                found.append(replace(_unread(run, "blocker", row), is_escalation=True))
-        return found
+        return [
+            replace(_unread(run, "blocker", row), is_escalation=True)
+            for row in rows
+            if (run := runs.get(row.message.run_id)) is not None
+            and run.verification.dismissed_at_ms is None
+            and run.session.continued_by is None
+        ]
 
 
 def _known(value: float | None) -> float:

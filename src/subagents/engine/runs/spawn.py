@@ -22,7 +22,7 @@ from subagents.domain.rules.budgets import reservations
 from subagents.domain.rules.places import check_place
 from subagents.domain.rules.tool_kinds import intersection, offers
 from subagents.domain.run.caller_environment import CallerEnvironment
-from subagents.domain.run.events import ChildSpawned, Continued, Spawned
+from subagents.domain.run.events import ChildSpawned, Continued, Dismissed, Spawned
 from subagents.domain.run.linked_runs import Child, Dependency
 from subagents.domain.run.run import RULES, Phase, Run
 from subagents.domain.run.spec import (
@@ -190,7 +190,14 @@ class Spawner:
             )
             environment = await self.environments.of(run) if context.is_operator else None
             asked.append(RunAsked(spec=spec, environment=environment, repeats=run))
-        return await self.spawn_batch(asked, replace(context, cwd=runs[0].resolved.project))
+        made = await self.spawn_batch(asked, replace(context, cwd=runs[0].resolved.project))
+        for run in runs:
+            # Whoever starts it again knows how it ended: it is no failure that needs a person.
+            if run.has_failed and run.verification.dismissed_at_ms is None:
+                await self._ledger.apply(
+                    run.id, Dismissed(at_ms=self._clock.now_ms(), by=context.session)
+                )
+        return made
 
     async def spawn_batch(
         self,
