@@ -380,9 +380,12 @@ def test_what_is_to_come_is_said_by_its_day_and_this_machines_clock() -> None:
 @pytest.mark.requirement("cli:answer-in-place")
 @pytest.mark.parametrize(
     ("typed", "options", "meant"),
-    [("2", ["a", "b"], "b"), ("3", ["a", "b"], "3"), ("1", ["0", "1"], "1"), ("b", [], "b")],
+    [
+        *(("2", ["a", "b"], "b"), ("3", ["a", "b"], "3"), ("b", [], "b")),
+        *(("1", ["0", "1"], "1"), ("2", ["1", "4"], "2")),
+    ],
 )
-def test_a_number_names_an_option_unless_it_is_one(
+def test_a_number_names_an_option_unless_options_are_numbers(
     typed: str, options: list[str], meant: str
 ) -> None:
     assert chosen(typed, options) == meant

@@ -369,9 +369,9 @@ def parse_time(text: str, *, now_ms: int, field: str) -> int:
 def chosen(text: str, options: Sequence[str]) -> str:
     """The option whose number was typed, or else what was typed."""
     number = int(text) if text.isdecimal() and text.isascii() and len(text) < 4 else 0
-    # What is an option itself, such as "2", was meant as that.
-    is_number = text not in options and 1 <= number <= len(options)
-    return options[number - 1] if is_number else text
+    # Among options that are numbers, such as "2" and "4", another number is an answer of one's own.
+    is_place = 1 <= number <= len(options) and not any(map(str.isdecimal, options))
+    return options[number - 1] if is_place else text
 
 
 def camel(name: str) -> str:

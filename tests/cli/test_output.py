@@ -298,9 +298,19 @@ def test_only_the_columns_that_may_be_cut_are_the_most_important_last(
 
 
 @pytest.mark.requirement("cli:narrow-terminals")
-def test_what_is_copied_stays_whole_where_nothing_else_fits() -> None:
-    assert output.squeezed([12, 7, 12, 0, 9], 30) == [12, 4, 4, 0, 4]
-    assert output.squeezed([12, 9], 5) == [12, 1]
+@pytest.mark.parametrize(
+    ("widths", "room", "given"),
+    [
+        ([12, 7, 12, 0, 9], 44, [12, 7, 10, 0, 9]),  # what may be cut gives way
+        ([12, 7, 12, 0, 9], 43, [12, 7, 10, 0, 0]),  # no further than it can be read
+        ([12, 7, 12, 0, 0], 30, [12, 7, 7, 0, 0]),  # but for the first two
+        ([12, 1, 9, 0, 0], 5, [12, 1, 1, 0, 0]),
+    ],
+)
+def test_what_may_not_be_cut_is_whole_or_left_out(
+    widths: list[int], room: int, given: list[int]
+) -> None:
+    assert output.squeezed(widths, [2], room) == given
 
 
 @pytest.mark.requirement("cli:few-lines")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 CELL_CHARS_MAX: Final = 72
 GAP: Final = 2
 READABLE_CELLS: Final = 16
+SQUEEZED_CELLS: Final = 10
 """The least of a text that still tells what it is."""
 WRAPPED_CELLS_MIN: Final = 20
 _JSON_HARMFUL: Final = r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
@@ -292,12 +293,13 @@ def table(
     ]
     titles = [header.upper() for header in headers]
     heads: dict[int, str] = {}
+    cut = cut or (len(headers) - 1,)
     if (room := columns()) is not None:
-        widths = fitted(widths, cut or (len(headers) - 1,), room)
+        widths = fitted(widths, cut, room)
         for column in why:
-            if squeezed(widths, room) != widths:
+            if squeezed(widths, cut, room) != widths:
                 widths[column] = 0
-        widths = squeezed(widths, room)
+        widths = squeezed(widths, cut, room)
         heads = dict.fromkeys(range(len(headers)), "bold")
     sys.stdout.write(f"{aligned(titles, widths, heads)}\n")
     for row in clean:
@@ -374,12 +376,20 @@ def fitted(widths: Sequence[int], cut: Sequence[int], room: int) -> list[int]:
     return given
 
 
-def squeezed(widths: Sequence[int], room: int) -> list[int]:
-    """The widths, the widest but the first, which is copied, reduced where a row would not fit."""
+def squeezed(widths: Sequence[int], cut: Sequence[int], room: int) -> list[int]:
+    """The widths where a row would not fit: of ``cut`` the widest is reduced as long as it can be
+    read, then of the others the last is left out, but not the first two: half a number misleads.
+    """
     given = list(widths)
-    gaps = GAP * (sum(width > 0 for width in given) - 1)
-    while sum(given) + gaps > room and max(given[1:], default=0) > 1:
-        given[given.index(max(given[1:]), 1)] -= 1
+    while sum(given) + GAP * (sum(width > 0 for width in given) - 1) > room:
+        long = max(cut, key=given.__getitem__)
+        rest = [column for column in range(1, len(given)) if given[column] and column not in cut]
+        if given[long] <= SQUEEZED_CELLS and len(rest) > 1:
+            given[rest[-1]] = 0
+        elif given[long] > 1:
+            given[long] -= 1
+        else:
+            break
     return given
 
 

@@ -26,15 +26,20 @@ def test_groups_count_runs_and_add_up_what_is_known() -> None:
         row("claude", usage=spent, tags=["a", "b"]),
         row("claude", "timeout", usage=Usage(tokens=1, cost_unknown_runs=1), tags=["a"]),
         row("codex", None),
+        row("codex", "cancelled"),
     ]
     claude, codex = grouped(rows, "agent")
 
     assert (claude.name, claude.runs, claude.ok, claude.failed) == ("claude", 2, 1, 1)
     assert (claude.tokens, claude.cost_usd, claude.cost_unknown_runs) == (121, 0.5, 1)
-    assert (codex.name, codex.runs, codex.active, codex.tokens) == ("codex", 1, 1, 0)
+    assert (codex.name, codex.runs, codex.active, codex.tokens) == ("codex", 2, 1, 0)
+    assert (codex.failed, codex.cancelled) == (0, 1)
     assert [(each.name, each.runs) for each in grouped(rows, "tag")] == [
-        *(("-", 1), ("a", 2), ("b", 1)),
+        *(("-", 2), ("a", 2), ("b", 1)),
     ]
+    words = ["cancelled", "ok", "timeout", "working"]
+    rows[2] = row("codex", None, state="working")
+    assert [each.name for each in grouped(rows, "outcome")] == words
 
 
 @pytest.mark.requirement("cli:stats")

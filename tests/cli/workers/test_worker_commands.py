@@ -20,7 +20,7 @@ def test_a_workers_question_reaches_whoever_waits_and_the_answer_reaches_the_wor
         items = shared.ok("inbox", "--attention", "--json").rows("items")
         assert "which branch?" in [each["text"] for each in items]
         request = command.split()[-2]
-        assert shared.ok("answer", request, "dev").out == f"{request}: answered\n"
+        assert shared.ok("answer", request, "2").out == f"{request}: answered\n"
         out, _ = waiting.communicate(timeout=90)
         assert (waiting.returncode, out) == (0, "got dev\n")
     finally:

@@ -15,7 +15,7 @@ from subagents.cli.runs.selectors import path_of
 from subagents.cli.show import render
 from subagents.client.client import Client, Document, segment
 from subagents.errors import Conflict, UsageError
-from subagents.text import counted
+from subagents.text import chosen, counted
 
 TEXT_METAVAR: Final = "TEXT"
 REQUEST: Final = re.compile(r":[qn][0-9]+$")
@@ -77,6 +77,10 @@ def answer(
         )
     with connect() as client:
         request_id = request if REQUEST.search(request) else _only_question(client, request)
+        if text.isdecimal():
+            run = read(client.get(path_of(REQUEST.sub("", request_id))), RunDetail)
+            asked = (each.options for each in run.requests if each.request_id == request_id)
+            text = chosen(text, next(asked, ()))
         body = {"response": text, "decision": decision}
         answered = client.post(f"/v1/requests/{segment(request_id)}/respond", body)
     _done(answered, f"{request_id}: {answered.get('status')}", json=json)

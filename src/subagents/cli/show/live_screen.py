@@ -145,7 +145,7 @@ class LiveTable(_Redrawn):
         ]
         wanted = map(HEADERS.index, SPARED)
         cut = [columns.index(each) for each in wanted if each in columns]
-        given = squeezed(fitted(widths, cut, room), room)
+        given = squeezed(fitted(widths, cut, room), cut, room)
         right = {at for at, index in enumerate(columns) if HEADERS[index] in NUMBERS}
         titles = [HEADERS[index].upper() for index in columns]
         heads = dict.fromkeys(range(len(columns)), "bold")

@@ -93,7 +93,8 @@ class Group(msgspec.Struct, kw_only=True, rename="camel"):
     runs: int = 0
     ok: int = 0
     failed: int = 0
-    """Ended, but not ok."""
+    """Ended, but neither ok nor cancelled."""
+    cancelled: int = 0
     active: int = 0
     seconds: float = 0.0
     """The time that all of them together were at work."""
@@ -108,6 +109,8 @@ class Group(msgspec.Struct, kw_only=True, rename="camel"):
             self.active += 1
         elif row.outcome.is_ok:
             self.ok += 1
+        elif row.outcome.status == "cancelled":
+            self.cancelled += 1
         else:
             self.failed += 1
         self.seconds += (_took_ms(row) or 0) / 1000
@@ -124,7 +127,7 @@ KEYS: Final[Mapping[By, Callable[[RunRow], Sequence[str]]]] = {
     "tag": lambda row: row.tags or [NONE],
     "directory": lambda row: [row.directory or NONE],
     "session": lambda row: [row.requester],
-    "outcome": lambda row: [row.shown_state],
+    "outcome": lambda row: [row.outcome.status if row.outcome else row.state],
     "plan": lambda row: [row.plan_id or NONE],
 }
 
@@ -183,7 +186,7 @@ def stats(
         output.note("No run fits: subagents list")
         return
     output.table(
-        [by, "runs", "ok", "failed", "active", "time", "tokens", "cost"],
+        [by, "runs", "ok", "failed", "cancelled", "active", "time", "tokens", "cost"],
         [_line(each) for each in groups],
         cut=(0,),
     )
@@ -202,7 +205,8 @@ def _line(group: Group) -> list[str]:
     tokens = compact(group.tokens) if group.tokens else NONE
     known = group.cost_usd or group.cost_unknown_runs
     cost = cost_bound(group.cost_usd, unknown_runs=group.cost_unknown_runs) if known else NONE
-    counts = [str(each) for each in (group.runs, group.ok, group.failed, group.active)]
+    ended = (group.ok, group.failed, group.cancelled)
+    counts = [str(each) for each in (group.runs, *ended, group.active)]
     return [group.name, *counts, duration(round(group.seconds * 1000)), tokens, cost]
 
 

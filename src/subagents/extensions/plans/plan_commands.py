@@ -256,7 +256,7 @@ def list_(
         ["plan", "state", "name", "steps", "time", "age"],
         [_row(each, now_ms) for each in page.plans],
         styles={1: 1},
-        cut=(3, 2, 5, 4),
+        cut=(2, 3, 5, 4),
         why=(3,),
     )
     if page.total_is_bound:
