@@ -172,6 +172,7 @@ def test_a_zone_may_be_a_rule_of_posix(zone: str, winter: int, summer: int) -> N
 def test_an_expression_is_said_in_words() -> None:
     assert in_words("0 3 * * 1-5") == "At 03:00 on Monday through Friday"
     assert in_words("every 15m") == "every 15m"
+    assert in_words("*/5 * * * *") == "Every 5 minutes"
 
 
 @pytest.mark.requirement("schedule:missed")

@@ -92,6 +92,16 @@ def test_a_whole_crontab_is_taken_from_stdin_with_its_settings_and_names(shared:
     assert removed == "sync was removed.\nsync-2 was removed.\n"
 
 
+@pytest.mark.requirement("cli:schedule", "cli:bad-input")
+@pytest.mark.parametrize("when", ["*/5 * * * *", "@daily"])
+def test_a_time_in_the_place_of_the_name_is_told(shared: Home, when: str) -> None:
+    refused = shared.cli("schedule", "add", when, "echo hi")
+    assert (refused.code, f"NAME is missing: what is to be called that starts at '{when}'?") == (
+        2,
+        refused.err.removeprefix("subagents: ").strip(),
+    )
+
+
 @pytest.mark.requirement("cli:schedule")
 def test_what_keeps_schedules_over_a_restart_is_said_with_the_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

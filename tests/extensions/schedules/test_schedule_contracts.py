@@ -261,8 +261,10 @@ def test_the_examples_of_the_other_schedule_commands_do_what_they_say(prepared: 
             continue  # the shell's
         does(line)
         assert len(schedule()["times"]) == (started := started + 1)
-    asked, sure = help_of("remove")
-    assert prepared.cli(*shlex.split(asked)[1:]).code == 2, "nobody is there to be asked"
+    (sure,) = help_of("remove")
+    assert prepared.cli(*shlex.split(sure)[1:]).code == 3, "one is not there"
+    prepared.ok("schedule", "add", "sync", "@daily", "true")
+    assert prepared.cli(*shlex.split(sure)[1:-1]).code == 2, "nobody is there to be asked"
     assert schedule()["name"] == "nightly"
     does(sure)
-    assert prepared.cli("show", "schedule:nightly").code == 3
+    assert {prepared.cli("show", f"schedule:{name}").code for name in ("nightly", "sync")} == {3}

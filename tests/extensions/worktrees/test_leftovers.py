@@ -33,9 +33,10 @@ def test_what_was_changed_made_and_deleted_is_one_commit_that_can_be_merged(
     found = harness.changes(tree)
     assert (found.files, found.commits, found.ignored, found.uncommitted) == (3, 1, 1, None)
     assert harness.changes(tree) == found
-    told = git(repository, "log", "-1", "--format=%an %ae %s: %b", tree.branch)
-    subject = f"{root.name}, as it was left"
-    assert told == f"subagents subagents@localhost {subject}: Attempt 1 of run {ME}."
+    told = git(repository, "log", "-1", "--format=%an %ae %s", tree.branch)
+    label, _, _ = root.name.rpartition("-")
+    assert label
+    assert told == f"subagents subagents@localhost {label}: attempt 1 of {ME}"
     assert git(root, "status", "--porcelain") == ""
     git(repository, "merge", "--quiet", tree.branch)
     assert (repository / "sub" / "a.txt").read_text() == "changed\n"

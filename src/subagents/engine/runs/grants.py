@@ -132,10 +132,12 @@ class Grants:
             has_runtime = own_agent is not None and own_agent.runtime is not None
             wanted = own if has_runtime else settings.defaults.agent
         if wanted is None:
-            names = ", ".join(sorted(settings.agents)) or "none"
+            able = sorted(
+                name for name, each in settings.agents.items() if each.runtime is not None
+            )
             raise UsageError(
-                f"agentId is missing and agents.defaults.subagents.agent is not set "
-                f"(configured agents: {names})",
+                "agentId is missing and agents.defaults.subagents.agent is not set",
+                hint=f"agents that can work here: {', '.join(able) or 'none'}",
                 details={"field": "agentId"},
             )
         wanted = wanted.strip().lower()

@@ -42,8 +42,8 @@ _NAMES: Final[dict[str, int]] = {
     **{name: number for number, name in enumerate(_DAYS)},
     **{name: number for number, name in enumerate(_MONTHS, start=1)},
 }
-_STEP: Final = re.compile(r"^Every (\d+)(?:st|nd|rd|th) minute of every hour$")
-"""``*/15`` in words that could be read as one minute of the hour."""
+_STEP: Final = re.compile(r"\*/([2-9]|\d\d)(?: \*){4}")
+"""``*/15``, of which the words of cronsim could be read as one minute of the hour."""
 _TERM: Final = re.compile(
     r"(?P<first>\*|[0-9]{1,2}|[A-Z]{3})(-(?P<last>[0-9]{1,2}|[A-Z]{3}))?(/(?P<step>[0-9]+))?"
 )
@@ -197,8 +197,9 @@ def in_words(when: str) -> str:
         fields[position] = ",".join(
             _even_or_listed(position, term) for term in fields[position].split(",")
         )
-    told = CronSim(" ".join(fields), datetime.fromtimestamp(0, ZoneInfo("UTC")))
-    return _STEP.sub(r"Every \1 minutes", told.explain())
+    if found := _STEP.fullmatch(" ".join(fields)):
+        return f"Every {found[1]} minutes"
+    return CronSim(" ".join(fields), datetime.fromtimestamp(0, ZoneInfo("UTC"))).explain()
 
 
 def _even_or_listed(position: int, term: str) -> str:

@@ -23,7 +23,7 @@ from subagents.api.wire.schedule_answers import (
 from subagents.api.wire.wire_struct import read
 from subagents.cli import output
 from subagents.cli.connection import caller_cwd, config_environment, connect
-from subagents.cli.flags import Json, Parameter, Yes, refuse_unused
+from subagents.cli.flags import Json, Parameter, Yes, refusal, refuse_unused
 from subagents.cli.runs.environment_flags import Env, EnvFile, environment
 from subagents.cli.runs.spawn_flags import NO_FLAGS, Flags, Given, spec_of
 from subagents.cli.runs.submission import DEFAULT_AGENT, in_file, in_flags
@@ -49,6 +49,7 @@ RUNS_ASKED: Final = 200
 CHECKS_NAMED: Final = 10
 
 Schedule = Annotated[str, Parameter(help="Its name or id.", metavar="SCHEDULE")]
+More = Annotated[str, Parameter(metavar="[SCHEDULE...]")]
 
 
 def add(
@@ -120,6 +121,8 @@ def add(
         work: list[Document] = [{"specs": [spec_of((each.task,), flags)]} for each in entries]
     else:
         if not task and plan is None:
+            if " " in name or name.startswith("@"):
+                raise refusal("NAME", f"is missing: what is to be called that starts at {name!r}?")
             when, of_line = when_and_task(when)
             task = (of_line,) if of_line else ()
         entries = [Entry(name, when)]
@@ -145,11 +148,10 @@ def add(
             f"warning: {held[0]} holds for this shell, not for the schedule: its runs go by the "
             "configuration files"
         )
-    names = [each.name for each in entries]
     with connect(starts=True) as client, in_flags() if plan is None else in_file(plan):
         known = {each.name for each in read(client.get(PLACE), SchedulePage).schedules}
         is_first = not (json or replace or known or unit_file().exists())
-        if not replace and len(bodies) > 1 and (there := known.intersection(names)):
+        if not replace and is_crontab and (there := {each.name for each in entries} & known):
             raise Conflict(
                 f"nothing was added; names that are taken: {listed(sorted(there), CHECKS_NAMED)}",
                 hint="--replace puts yours in their place; or add each with a name of your own",
@@ -452,18 +454,16 @@ def _posted(schedules: Sequence[str], call: str, *, json: bool) -> int:
     return EXIT_OK
 
 
-def remove(schedule: Schedule, /, *more: Schedule, yes: Yes = False, json: Json = False) -> int:
+def remove(schedule: Schedule, /, *more: More, yes: Yes = False, json: Json = False) -> int:
     """Remove schedules; runs that they started go on.
 
     For example:
 
-        subagents schedule remove nightly
-
         subagents schedule remove nightly sync --yes
     """
     with connect(starts=True) as client:
-        for each in (schedule, *more):
-            found = read(client.get(f"{PLACE}/{segment(each)}"), ScheduleRow)
+        named = [client.get(f"{PLACE}/{segment(each)}") for each in (schedule, *more)]
+        for found in (read(each, ScheduleRow) for each in named):
             if not output.is_confirmed(f"Remove schedule {found.name} ({_times(found)})?", yes=yes):
                 output.note(f"{found.name} stays.")
                 continue

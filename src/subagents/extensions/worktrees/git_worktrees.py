@@ -589,8 +589,8 @@ def _ref(tree: Worktree) -> str:
 
 
 def _text(tree: Worktree, run_id: RunId, attempt: int) -> str:
-    # Its name begins with the label: that is what is read in a log of one line each.
-    return f"{Path(tree.path).name}, as it was left\n\nAttempt {attempt} of run {run_id}."
+    # The label, see worktree_name: it is what says something in a log.
+    return f"{Path(tree.path).name.rpartition('-')[0] or 'run'}: attempt {attempt} of {run_id}"
 
 
 def _unrun(git: Git) -> tuple[str, ...]:
