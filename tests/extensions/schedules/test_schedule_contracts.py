@@ -262,8 +262,8 @@ def test_the_examples_of_the_other_schedule_commands_do_what_they_say(prepared: 
         does(line)
         assert len(schedule()["times"]) == (started := started + 1)
     (sure,) = help_of("remove")
-    assert prepared.cli(*shlex.split(sure)[1:]).code == 3, "one is not there"
-    prepared.ok("schedule", "add", "sync", "@daily", "true")
+    prepared.ok("schedule", "add", "sync", "@daily", "true", "--replace")
+    assert prepared.cli("schedule", "remove", "nightly", "nobody", "--yes").code == 3
     assert prepared.cli(*shlex.split(sure)[1:-1]).code == 2, "nobody is there to be asked"
     assert schedule()["name"] == "nightly"
     does(sure)
