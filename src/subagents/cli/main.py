@@ -281,8 +281,8 @@ def _called(arguments: list[str]) -> int:
     except UsageError as error:
         # The daemon calls a field by its name in JSON; whoever typed it knows the flag.
         flags = {camel(each.attribute): each.names for each in declared(target_of(row))}
-        field = str(error.details.get("field"))
-        if (names := flags.get(field)) and error.message.startswith(f"{field} "):
+        names = flags.get(field := str(error.details.get("field")))
+        if names and error.message.startswith(f"{field} "):
             error.message = names[0] + error.message.removeprefix(field)
             error.details = {**error.details, "field": names[0]}
         raise

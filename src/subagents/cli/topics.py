@@ -111,8 +111,7 @@ Commands with --json print one document on stdout, also of an error. What of it:
   --format '{runId}\\t{label}'    a line for each row; {{ is a brace, - stands for null
   --jq '.runs[].label'           a jq expression, texts without quotes; needs subagents[jq]
 
-One field is --json=phase. `run` and `spawn` take --json=FIELDS only: other flags may be of the
-command that they start.
+One field is --json=phase. Of these flags, `run` and `spawn` take --json=FIELDS alone.
 
 For example:
 

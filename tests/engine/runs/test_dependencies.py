@@ -22,9 +22,9 @@ from subagents.domain.run.spec import (
     OnFailure,
     RunSpec,
 )
-from subagents.domain.run.values import RunId
+from subagents.domain.run.values import RunId, replace
 from subagents.domain.text.event_words import sentence
-from subagents.engine.runs.spawn_call import SpawnContext
+from subagents.engine.runs.spawn_call import PlanAsked, RunAsked, SpawnContext
 from subagents.errors import (
     Conflict,
     NotFound,
@@ -286,6 +286,24 @@ async def test_runs_without_labels_that_begin_alike_are_started_again_together(
     context = SpawnContext(session=ME, settings=world.settings)
     again = await world.clock.result(world.engine.spawner.retry_all(runs, context))
     assert [each.run.lineage.retry_from for each in again] == [run.id for run in runs]
+
+
+@pytest.mark.requirement("plan:found")
+async def test_a_plan_is_told_of_a_label_that_only_an_ended_run_has(world: World) -> None:
+    old = (await world.until(await world.spawn("quick", label="build"))).id
+    context = SpawnContext(session=ME, settings=world.settings)
+
+    async def warnings(*after: str) -> list[tuple[str, ...]]:
+        first = RunSpec(task="t", agent_id="quick", cwd="/", label="b")
+        specs = [first, replace(first, label=None, depends_on=after)]
+        asked = [RunAsked(spec=each) for each in specs]
+        plan = PlanAsked(name="p")
+        made = await world.clock.result(world.engine.spawner.spawn_batch(asked, context, plan=plan))
+        return [each.warnings for each in made]
+
+    told = f'"build" is no run of this plan, but {old}, which has ended'
+    assert await warnings("build", "b") == [(), (told,)]
+    assert await warnings(old) == [(), ()]
 
 
 @pytest.mark.requirement("retry:by-hand", "attention:escalation-stays")

@@ -178,7 +178,6 @@ def show_planned(
     Args:
         path: The path of the dry run; it, ``body`` and ``brought`` are what ``submit`` takes.
         said: ``in_flags`` or ``in_file``, which words a refusal.
-        json: Print the answer as it is.
         name: The name of the plan; empty = it is a run alone.
     """
     with connect(starts=True) as client:

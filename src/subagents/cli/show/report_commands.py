@@ -205,8 +205,7 @@ def _line(group: Group) -> list[str]:
     tokens = compact(group.tokens) if group.tokens else NONE
     known = group.cost_usd or group.cost_unknown_runs
     cost = cost_bound(group.cost_usd, unknown_runs=group.cost_unknown_runs) if known else NONE
-    ended = (group.ok, group.failed, group.cancelled)
-    counts = [str(each) for each in (group.runs, *ended, group.active)]
+    counts = map(str, (group.runs, group.ok, group.failed, group.cancelled, group.active))
     return [group.name, *counts, duration(round(group.seconds * 1000)), tokens, cost]
 
 

@@ -289,11 +289,12 @@ class Spawner:
         else:
             session_chain.evict_runs(self._ledger, before)
         stored = {run.id: run for run in runs}
+        strange = partial(_strangers, awaited=awaited if call.plan is not None else {})
         # In the order in which they were asked for, not in that in which they wait for each other.
         return tuple(
             Receipt(
                 run=self._ledger.published.get(run.id, run),
-                warnings=(*reservations.warnings(run), *draft.warnings),
+                warnings=(*reservations.warnings(run), *draft.warnings, *strange(draft)),
             )
             for draft in drafts
             for run in (stored[draft.spawned.run_id],)
@@ -756,6 +757,13 @@ def _as_steps(drafts: list[Draft], call: SpawnCall) -> list[Draft]:
     said = () if plan is None else _said_of_all(found, plan)
     found[0] = replace(found[0], warnings=(*found[0].warnings, *said))
     return found
+
+
+def _strangers(draft: Draft, awaited: Mapping[str, Dependency]) -> Iterator[str]:
+    """Of labels that a plan has not itself: a step of it may have been meant that is not there."""
+    for label in draft.asked.labels if awaited else ():
+        if (found := awaited[label]).outcome is not None and label != found.run_id:
+            yield f'"{label}" is no run of this plan, but {found.run_id}, which has ended'
 
 
 def _said_of_all(drafts: Sequence[Draft], plan: PlanAsked) -> Iterator[str]:
