@@ -37,18 +37,23 @@ def main() -> int:
         if shutil.which("uv") is None:
             sys.stdout.write("uv is not installed here: only pip was tried\n")
         else:
-            tried.append(demo(by_uv(wheel, root), root))
+            tried += [demo(by_uv(wheel, root), root), upgrades(root)]
     return 0 if all(tried) else 1
+
+
+def uv_environ(root: Path, name: str) -> dict[str, str]:
+    """For tools that are below this folder alone, with a cache of our own."""
+    return {
+        "UV_CACHE_DIR": str(root / "cache"),
+        "UV_TOOL_DIR": str(root / name),
+        "UV_TOOL_BIN_DIR": str(root / name / "bin"),
+    }
 
 
 def by_uv(wheel: Path, root: Path) -> Path:
     """The tool's environment, by uv with an empty cache."""
     began = time.monotonic()
-    env = {
-        "UV_CACHE_DIR": str(root / "cache"),
-        "UV_TOOL_DIR": str(root / "tools"),
-        "UV_TOOL_BIN_DIR": str(root / "bin"),
-    }
+    env = uv_environ(root, "tools")
     command("uv", "tool", "install", "-q", "--python", sys.executable, str(wheel), env=env)
     venv = root / "tools" / "subagents"
     report(f"uv: installed in {time.monotonic() - began:.0f} s", venv)
@@ -61,6 +66,24 @@ def by_uv(wheel: Path, root: Path) -> Path:
     seconds = time.monotonic() - began
     sys.stdout.write(f"uv: first result after {seconds:.0f} s (aim: {FIRST_RESULT_S:.0f})\n")
     return venv
+
+
+def upgrades(root: Path) -> bool:
+    """Whether ``uv tool upgrade`` installs what changed in the checkout, each time."""
+    env, checkout = uv_environ(root, "upgraded"), root / "checkout"
+    command("git", "clone", "-q", str(DIST.parent), str(checkout))
+    command("uv", "tool", "install", "-q", "--python", sys.executable, str(checkout), env=env)
+    (site,) = (root / "upgraded" / "subagents" / "lib").glob("python*/site-packages")
+    name = "subagents/extensions/__init__.py"
+    # Twice: the first one builds it anew in any case.
+    for change in ("# first\n", "# second\n"):
+        with (checkout / "src" / name).open("a", encoding="utf-8") as source:
+            source.write(change)
+        command("uv", "tool", "upgrade", "-q", "subagents", env=env)
+        if not (site / name).read_text("utf-8").endswith(change):
+            sys.stdout.write("uv tool upgrade: a change in src/ is not installed\n")
+            return False
+    return True
 
 
 def demo(venv: Path, root: Path) -> bool:
