@@ -217,6 +217,7 @@ def test_a_viewers_page_reads_and_changes_nothing(home: LiveHome, browsers: Brow
     assert viewer.evaluate(OWN_WRITE, f"/v1/runs/{run}/cancel") == 403
     viewer.goto(browsers.address("viewer"))
     expect(viewer.get_by_text("You are a viewer: you may look.")).to_be_visible()
+    expect(viewer.get_by_text("start a task")).to_have_count(0)
     expect(viewer.get_by_role("link", name="sleep 600")).to_be_visible()
     for key in ("j", "Backspace"):
         viewer.keyboard.press(key)

@@ -104,7 +104,7 @@ export function Shell({ children }: { children: ReactNode }) {
               <circle cx="7" cy="7" r="4.6" fill="none" stroke="currentColor" strokeWidth="1.6" />
               <path d="M10.4 10.4 14 14" fill="none" stroke="currentColor" strokeWidth="1.6" strokeLinecap="round" />
             </svg>
-            <span>Find, or start a task</span> <kbd>Ctrl K</kbd>
+            <span>{may === "viewer" ? "Find" : "Find, or start a task"}</span> <kbd>Ctrl K</kbd>
           </button>
           {asked.length > 0 && path !== "/" && (
             <button type="button" className="plain need" title="answer it here (a)" aria-label={counted(asked.length, "question")} onClick={answerHere}>
