@@ -54,3 +54,11 @@ def test_a_run_that_has_ended_does_not_keep_the_others_of_a_selector_from_it(sha
     assert {each["runId"] for each in resumed.rows("runs")} == set(ids)
     shared.ok("cancel", *ids)
     assert shared.cli("pause", over).code == shared.cli("resume", "tag:mixed").code == 1
+
+
+@pytest.mark.requirement("contract:old-files", "retry:by-hand")
+def test_what_the_failed_run_left_behind_is_no_news_to_who_starts_it_again(shared: Home) -> None:
+    task = "[ -e again.txt ] && echo two > again.txt || { echo one > again.txt; exit 1; }"
+    assert shared.cli("run", task, "--label", "again", "--verify", "again.txt").code == 5
+    assert "is there already" not in shared.ok("retry", "again").err
+    assert shared.cli("wait", "again").code == 0

@@ -562,11 +562,12 @@ class Spawner:
             return draft  # not made yet, or not known where: looked at when it is
         # For its warnings alone: what others write before it starts is not its work.
         found = await self._verifier.before(wanted, root_of(spawned.resolved))
-        warnings = () if draft.asked.labels else contract.old_files(found.baseline)
+        is_later = draft.asked.labels or draft.asked.repeats
+        told = () if is_later else contract.old_files(found.baseline)
         return replace(
             draft,
             spawned=replace(spawned, vacuous=found.is_vacuous),
-            warnings=(*draft.warnings, *warnings),
+            warnings=(*draft.warnings, *told),
         )
 
     async def _contract_root(
