@@ -5,6 +5,7 @@ contract) is asked first; the decisions that two racing spawns must not both win
 idempotency) are taken and counted in one step without an ``await``.
 """
 
+import asyncio
 import os
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
@@ -191,12 +192,12 @@ class Spawner:
             environment = await self.environments.of(run) if context.is_operator else None
             asked.append(RunAsked(spec=spec, environment=environment, repeats=run))
         made = await self.spawn_batch(asked, replace(context, cwd=runs[0].resolved.project))
-        for run in runs:
-            # Whoever starts it again knows how it ended: it is no failure that needs a person.
-            if run.has_failed and run.verification.dismissed_at_ms is None:
-                await self._ledger.apply(
-                    run.id, Dismissed(at_ms=self._clock.now_ms(), by=context.session)
-                )
+        # Whoever starts it again knows how it ended: it is no failure that needs a person. Should
+        # that not be noted, the new runs are started all the same.
+        seen = Dismissed(at_ms=self._clock.now_ms(), by=context.session)
+        failed = [run for run in runs if run.has_failed and not run.verification.dismissed_at_ms]
+        noted = (self._ledger.apply(each.id, seen) for each in failed)
+        await asyncio.gather(*noted, return_exceptions=True)
         return made
 
     async def spawn_batch(
