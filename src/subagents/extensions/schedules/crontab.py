@@ -12,7 +12,7 @@ NOT_OURS: Final = {
     "HOME": "runs have that of your account",
     "LOGNAME": "runs have that of your account",
     "MAILTO": "a failed run is told by the channels in [notifications]",
-    "SHELL": "which shell runs a task is said by its agent",
+    "SHELL": "its agent says what runs a task; `command` has bash",
 }
 """What cron itself does with a setting, and a schedule does not; CRON_TZ is its zone."""
 BEFORE: Final = re.compile(r"cd\s+\S+\s*(?:&&|;)\s*|\w+=\S*\s+")
