@@ -85,9 +85,12 @@ def newest(client: Client, selector: str) -> RunDetail:
 
 def _talk(client: Client, follower: "Follower", *, json: bool) -> None:
     """Read lines until Ctrl-D, or until nothing can be followed any more."""
-    import readline  # noqa: PLC0415, F401  importing it gives ``input`` its line editor
+    import readline  # noqa: PLC0415  importing it gives ``input`` its line editor
 
-    follower.is_typed_under = True
+    # The prompt is drawn once keys are read: a Ctrl-D that comes before would be lost.
+    readline.set_pre_input_hook(follower.is_typed_under.set)
+    if not sys.stdout.isatty():
+        follower.is_typed_under.set()
     while follower.error is None:
         try:
             line = input(PROMPT)
@@ -145,7 +148,7 @@ class Follower(threading.Thread):
         self._first = run_id
         self._pending: deque[str] = deque()
         """Runs that our own messages started and that were not followed yet, in order."""
-        self.is_typed_under = False
+        self.is_typed_under = threading.Event()
         """Whether somebody types on the last line of the same terminal."""
         self.error: SubagentsError | None = None
         self._tail = tail
@@ -193,7 +196,7 @@ class Follower(threading.Thread):
         try:
             text = act()
         except SubagentsError as error:
-            if not self.is_typed_under:
+            if not self.is_typed_under.is_set():
                 raise
             text = f"subagents: {error.message}"
             if error.hint:
@@ -270,11 +273,11 @@ class Follower(threading.Thread):
             sys.stdout.flush()
 
     def _clear_prompt(self) -> None:
-        if self.is_typed_under and _has_cursor():
+        if self.is_typed_under.is_set() and _has_cursor():
             sys.stdout.write("\r\x1b[K")
 
     def _draw_prompt(self) -> None:
-        if not self.is_typed_under or self._left.is_set():
+        if not self.is_typed_under.is_set() or self._left.is_set():
             return
         import readline  # noqa: PLC0415  on a terminal only
 
