@@ -261,10 +261,10 @@ def test_the_examples_of_the_other_schedule_commands_do_what_they_say(prepared: 
             continue  # the shell's
         does(line)
         assert len(schedule()["times"]) == (started := started + 1)
-    (sure,) = help_of("remove")
+    asked, sure = help_of("remove")
     prepared.ok("schedule", "add", "sync", "@daily", "true", "--replace")
     assert prepared.cli("schedule", "remove", "nightly", "nobody", "--yes").code == 3
-    assert prepared.cli(*shlex.split(sure)[1:-1]).code == 2, "nobody is there to be asked"
+    assert prepared.cli(*shlex.split(asked)[1:]).code == 2, "nobody is there to be asked"
     assert schedule()["name"] == "nightly"
     does(sure)
     assert {prepared.cli("show", f"schedule:{name}").code for name in ("nightly", "sync")} == {3}

@@ -144,10 +144,8 @@ def add(
         for each, started in zip(entries, work, strict=True)
     ]
     if held := sorted(config_environment()):
-        output.note(
-            f"warning: {held[0]} holds for this shell, not for the schedule: its runs go by the "
-            "configuration files"
-        )
+        told = "holds for this shell, not for the schedule: its runs go by the configuration files"
+        output.note(f"warning: {held[0]} {told}")
     with connect(starts=True) as client, in_flags() if plan is None else in_file(plan):
         known = {each.name for each in read(client.get(PLACE), SchedulePage).schedules}
         is_first = not (json or replace or known or unit_file().exists())
@@ -458,6 +456,8 @@ def remove(schedule: Schedule, /, *more: More, yes: Yes = False, json: Json = Fa
     """Remove schedules; runs that they started go on.
 
     For example:
+
+        subagents schedule remove nightly
 
         subagents schedule remove nightly sync --yes
     """
