@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 CELL_CHARS_MAX: Final = 72
 GAP: Final = 2
 READABLE_CELLS: Final = 16
-SQUEEZED_CELLS: Final = 10
 """The least of a text that still tells what it is."""
+SQUEEZED_CELLS: Final = 10  # of it, before other columns are left out
 WRAPPED_CELLS_MIN: Final = 20
 _JSON_HARMFUL: Final = r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 STYLES: Final = {

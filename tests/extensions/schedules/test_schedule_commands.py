@@ -93,13 +93,15 @@ def test_a_whole_crontab_is_taken_from_stdin_with_its_settings_and_names(shared:
 
 
 @pytest.mark.requirement("cli:schedule", "cli:bad-input")
-@pytest.mark.parametrize("when", ["*/5 * * * *", "@daily"])
+@pytest.mark.parametrize("when", ["*/5 * * * *", "0 3 * * 1-5", "@daily", "every 15m"])
 def test_a_time_in_the_place_of_the_name_is_told(shared: Home, when: str) -> None:
     refused = shared.cli("schedule", "add", when, "echo hi")
     assert (refused.code, f"NAME is missing: what is to be called that starts at '{when}'?") == (
         2,
         refused.err.removeprefix("subagents: ").strip(),
     )
+    shared.ok("schedule", "add", "our night", "@daily echo hi")
+    shared.ok("schedule", "remove", "our night", "--yes")
 
 
 @pytest.mark.requirement("cli:schedule")

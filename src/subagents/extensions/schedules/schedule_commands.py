@@ -121,7 +121,7 @@ def add(
         work: list[Document] = [{"specs": [spec_of((each.task,), flags)]} for each in entries]
     else:
         if not task and plan is None:
-            if " " in name or name.startswith("@"):
+            if re.fullmatch(r"@\w+|every \S+|[\d*]\S*( \S+){4}", name):
                 raise refusal("NAME", f"is missing: what is to be called that starts at {name!r}?")
             when, of_line = when_and_task(when)
             task = (of_line,) if of_line else ()
