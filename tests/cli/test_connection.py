@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from tests.cli.cli_home import Home, temporary_home
-from tests.client.peer import Peer, http
+from tests.client.peer import Peer, daemon_of_other_code, http
 
 from subagents.cli import connection
 from subagents.cli.command_table import commands, groups, selectors
@@ -179,13 +179,7 @@ def test_a_daemon_of_0_1_0_that_still_runs_takes_tasks(
 def test_a_daemon_of_other_code_of_this_version_is_told_of_as_one_of_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    head = f"x-subagents-version: {__version__}\r\nx-subagents-code: wheel old 0\r\n"
-    monkeypatch.setattr("subagents.version.code_stamp", lambda: "wheel new")
-    monkeypatch.setenv("SUBAGENTS_HOME", str(tmp_path))
-    monkeypatch.delenv("SUBAGENTS_SOCKET", raising=False)
-    paths = Paths.resolve({"SUBAGENTS_HOME": str(tmp_path)})
-    paths.ensure()
-    with closing(Peer(paths.socket, lambda _: http({"runs": []}, head=head))):
+    with daemon_of_other_code(tmp_path, monkeypatch, {"runs": []}):
         assert main(["list"]) == EXIT_OK
     said = capsys.readouterr().err
     assert f"the daemon is version {__version__} (other code), this command {__version__}" in said

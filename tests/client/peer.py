@@ -3,10 +3,14 @@
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
+import pytest
+
+from subagents.config.paths import Paths
+from subagents.version import __version__
 
 Reply = Callable[[bytes], bytes]
 
@@ -78,3 +82,18 @@ def peer(directory: Path, reply: Reply) -> Iterator[Peer]:
         yield found
     finally:
         found.close()
+
+
+@contextmanager
+def daemon_of_other_code(
+    home: Path, monkeypatch: pytest.MonkeyPatch, document: object
+) -> Iterator[None]:
+    """Commands of this process find it, of this version, and get this for every call."""
+    head = f"x-subagents-version: {__version__}\r\nx-subagents-code: wheel old 0\r\n"
+    monkeypatch.setattr("subagents.version.code_stamp", lambda: "wheel new")
+    monkeypatch.setenv("SUBAGENTS_HOME", str(home))
+    monkeypatch.delenv("SUBAGENTS_SOCKET", raising=False)
+    paths = Paths.resolve({"SUBAGENTS_HOME": str(home)})
+    paths.ensure()
+    with closing(Peer(paths.socket, lambda _: http(document, head=head))):
+        yield

@@ -1,14 +1,12 @@
 """The versions of what works together."""
 
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.cli.cli_home import Home
-from tests.client.peer import Peer, http
+from tests.client.peer import daemon_of_other_code
 
 from subagents.cli.main import main
-from subagents.config.paths import Paths
 from subagents.errors import EXIT_OK
 from subagents.version import __version__
 
@@ -38,13 +36,6 @@ def test_client_daemon_schema_and_python_are_named(shared: Home) -> None:
 def test_a_daemon_of_other_code_of_this_version_is_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    head = f"x-subagents-version: {__version__}\r\nx-subagents-code: wheel old 0\r\n"
-    monkeypatch.setattr("subagents.version.code_stamp", lambda: "wheel new")
-    monkeypatch.setenv("SUBAGENTS_HOME", str(tmp_path))
-    monkeypatch.delenv("SUBAGENTS_SOCKET", raising=False)
-    paths = Paths.resolve({"SUBAGENTS_HOME": str(tmp_path)})
-    paths.ensure()
-    answer = http({"version": __version__}, head=head)
-    with closing(Peer(paths.socket, lambda _: answer)):
+    with daemon_of_other_code(tmp_path, monkeypatch, {"version": __version__}):
         assert main(["version"]) == EXIT_OK
     assert f"the daemon is version {__version__} (other code)" in capsys.readouterr().err

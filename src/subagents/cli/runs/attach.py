@@ -87,10 +87,11 @@ def _talk(client: Client, follower: "Follower", *, json: bool) -> None:
     """Read lines until Ctrl-D, or until nothing can be followed any more."""
     import readline  # noqa: PLC0415  importing it gives ``input`` its line editor
 
-    # The prompt is drawn once keys are read: a Ctrl-D that comes before would be lost.
-    readline.set_pre_input_hook(follower.is_typed_under.set)
-    if not sys.stdout.isatty():
-        follower.is_typed_under.set()
+    # The prompt is drawn once keys are read: a Ctrl-D that comes before would be lost. Not every
+    # line editor says when that is, and into a pipe there is none.
+    hook = getattr(readline, "set_pre_input_hook", None) if sys.stdout.isatty() else None
+    begun = follower.is_typed_under.set
+    begun() if hook is None else hook(begun)
     while follower.error is None:
         try:
             line = input(PROMPT)
