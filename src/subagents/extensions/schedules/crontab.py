@@ -1,6 +1,8 @@
 """A crontab, line by line; see crontab(5)."""
 
+import pwd
 import re
+import shutil
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -17,13 +19,20 @@ NOT_OURS: Final = {
 """What cron itself does with a setting, and a schedule does not; CRON_TZ is its zone."""
 BEFORE: Final = re.compile(r"cd\s+\S+\s*(?:&&|;)\s*|\w+=\S*\s+")
 """What a command line begins with before it says what it is about."""
+RUNNERS: Final = {
+    *("chronic", "env", "exec", "ionice", "nice", "nohup", "setsid", "sudo", "time", "timeout"),
+    *("bash", "dash", "sh", "zsh", "node", "perl", "php", "python", "python3", "ruby"),
+}
+"""Programs that start what the line is about."""
+BUILTINS: Final = {"cd", "command"}
+"""What the shell has by itself, of what lines of the system's crontabs begin with."""
 
 
 class Entry(NamedTuple):
     """A line that starts something."""
 
     name: str
-    """Its program, with a number where another line has that name."""
+    """Its program or script, with a number where another line has that name."""
     when: str
     task: str = ""
     variables: tuple[str, ...] = ()
@@ -64,6 +73,12 @@ def entries_of(text: str) -> Iterator[Entry]:
                 f"line {number} of the crontab: after its % cron has the input of the command",
                 hint="write \\% where a % is meant, or feed the command by a pipe",
             )
+        if _is_run_by(user := task.split()[0], task):
+            raise UsageError(
+                f"line {number} of the crontab names {user}, who runs it, as the system's crontab"
+                " does; a schedule runs as you",
+                hint=f"leave out {user}: {when} {task.removeprefix(user).strip()}",
+            )
         try:
             check_when(when, settings.get("CRON_TZ", "UTC"))
         except UsageError as error:
@@ -77,11 +92,28 @@ def entries_of(text: str) -> Iterator[Entry]:
         yield Entry(name, when, task, (*brought,), settings.get("CRON_TZ"), left_out)
 
 
+def _is_run_by(user: str, task: str) -> bool:
+    """Whether a user stands before a program, and is none itself, as in /etc/crontab."""
+    try:
+        pwd.getpwnam(user)
+    except KeyError:
+        return False
+    program = [*task.split(), ""][1]
+    return not shutil.which(user) and bool(program in BUILTINS or shutil.which(program))
+
+
 def _name_of(task: str, taken: set[str]) -> str:
     told = task
     while before := BEFORE.match(told):
         told = told[before.end() :]
-    found = re.search(r"\w[\w-]*", [*told.split(), "job"][0].rpartition("/")[2])
+    words = [each.rpartition("/")[2] for each in told.split()] or ["job"]
+    # `nice -n 10 backup` and `python3 /opt/job.py` are about what they start.
+    about = words[0] if words[0] not in RUNNERS else next(filter(_is_name, words[1:]), words[0])
+    found = re.search(r"\w[\w-]*", about)
     plain = found[0].lower() if found else "job"
     numbered = (f"{plain}-{count}" for count in range(2, len(taken) + 3))
     return next(each for each in (plain, *numbered) if each not in taken)
+
+
+def _is_name(word: str) -> bool:
+    return word not in RUNNERS and not re.match(r"-|\w+=|[\d.]+\w?$", word)
