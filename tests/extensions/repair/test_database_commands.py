@@ -227,7 +227,7 @@ def test_a_copy_on_another_machine_says_what_it_would_start_and_pauses_its_sched
     home: Home, tmp_path: Path
 ) -> None:
     home.ok("run", "seq 1 30000", "--label", "long")
-    for name in ("nightly", "hourly"):
+    for name in ("nightly", "weekly", "hourly"):
         home.ok("schedule", "add", name, "@yearly", "true")
     home.ok("schedule", "pause", "hourly")
     first = home.spawn("until [ -e go ]; do sleep 0.05; done")
@@ -244,12 +244,12 @@ def test_a_copy_on_another_machine_says_what_it_would_start_and_pauses_its_sched
     assert there.code == 0
     assert there.out == "copy.db is restored; there was no database before\n"
     assert "2 runs in copy.db have not ended: a daemon starts what waits there" in there.err
-    assert "schedule nightly is paused" in there.err
-    assert "subagents resume schedule:nightly" in there.err
+    assert "2 schedules are paused" in there.err
+    assert "subagents resume schedule:nightly schedule:weekly" in there.err
     assert "hourly" not in there.err
     home.ok("up")
     listed = home.ok("schedule", "list", "--json").rows("schedules")
-    assert [each["pausedAt"] is None for each in listed] == [False, False]
+    assert [each["pausedAt"] is None for each in listed] == [False] * 3
     # The variables of its worker came along, of which a backup has a copy.
     home.ok("schedule", "run-now", "nightly")
     assert home.cli("wait", "nightly").code == 0

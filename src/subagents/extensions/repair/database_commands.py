@@ -200,11 +200,12 @@ def restore(
         "pausedSchedules": list(there.paused),
     }
     _say(document, f"{file} is restored; {before}", json=json)
-    for name in there.paused:
-        output.note(
-            f"schedule {name} is paused, since it may go on where the backup was made: "
-            f"subagents resume schedule:{name}"
-        )
+    if there.paused:
+        what = f"schedule {there.paused[0]} is paused, since it"
+        if len(there.paused) > 1:
+            what = f"{len(there.paused)} schedules are paused, since they"
+        names = " ".join(f"schedule:{name}" for name in sorted(there.paused))
+        output.note(f"{what} may go on where the backup was made: subagents resume {names}")
     return EXIT_OK
 
 
