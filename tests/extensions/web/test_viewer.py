@@ -1,5 +1,7 @@
 """What a viewer gets to see: every route of the daemon has a row here."""
 
+import asyncio
+import json
 from pathlib import Path
 from typing import Final
 
@@ -83,6 +85,12 @@ def test_a_viewer_can_make_no_call_that_changes_something(tmp_path: Path) -> Non
         timeline = await tab.home.ok("GET", f"/v1/runs/{run_id}/timeline")
         assert not CHANGES & {each["type"] for each in timeline["events"]}
         assert (await tab.home.ok("GET", "/v1/runs"))["total"] == 1
+        # Whoever reads of it in `doctor` is told which login that was.
+        login_id = (await tab.request("GET", "/v1/login")).json()["loginId"]
+        refused = tab.home.services.refusals
+        await refused.flush()
+        lines = (await asyncio.to_thread(refused.file.read_text)).splitlines()
+        assert {json.loads(each)["by"] for each in lines} == {f"the viewer {login_id}"}
         assert await tab.status(*LOG_OUT) == 200
         assert await tab.status("GET", "/v1/runs") == 401
 

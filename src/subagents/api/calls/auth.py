@@ -357,6 +357,7 @@ def note_refusal(
     reason: str,
     *,
     peer: str = "",
+    by: str = "unknown",
     run_id: RunId | None = None,
 ) -> None:
     """Remember that ``call`` was refused; returns at once and never fails.
@@ -367,6 +368,7 @@ def note_refusal(
         call: What was asked for: ``POST /v1/runs``, or a tool's name. No query, no body.
         reason: The message of the refusal.
         peer: The other end of the connection, when ``caller`` does not say.
+        by: Who called, when ``caller`` does not say.
         run_id: The run concerned, when ``caller`` is none of its workers.
     """
     # Whoever is refused chose the path, the host and the names: a token may stand in them.
@@ -375,7 +377,7 @@ def note_refusal(
             at_ms=services.now_ms(),
             call=_shown(call),
             reason=_shown(reason),
-            by=caller.session if caller is not None else "unknown",
+            by=caller.session if caller is not None else by,
             peer=caller.peer if caller is not None else peer,
             run_id=caller.run_id if caller is not None and caller.run_id else run_id,
         )

@@ -200,13 +200,14 @@ class TcpGuard:
     def _note(self, scope: Scope, connection: Connection, error: SubagentsError) -> None:
         if isinstance(error, Unauthorized) and self._only_asks(scope):
             return
-        call = f"{scope['method']} {scope['path']}"
+        login = connection.login
         note_refusal(
             self._services,
             None,
-            call,
+            f"{scope['method']} {scope['path']}",
             error.message,
             peer=connection.peer,
+            by="unknown" if login is None else f"the {login.role} {login.id}",
             run_id=run_concerned(error),
         )
 
