@@ -132,6 +132,8 @@ REFUSED: list[tuple[dict[str, object], str]] = [
     ({"task": "${{ vars.a"}, "runs[0]: task: a ${{ is not closed by }}"),
     ({"task": "${{ vars.nme }}"}, "has no value; did you mean 'name'?"),
     ({"task": "${{ matrix.a }}"}, "this run has no matrix"),
+    ({"task": "x", "max_cost_usd": "${{ vars.a"}, "runs[0]: max_cost_usd: a ${{"),
+    ({"task": "x", "after": ["b", "${{ vars.a"]}, "runs[0]: after[1]: a ${{"),
     (
         {"task": "${{ matrix.b }}", "matrix": A},
         "runs[0] (1): task: ${{ matrix.b }}: its matrix has a",

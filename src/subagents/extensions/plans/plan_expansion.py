@@ -109,7 +109,7 @@ class Expansion:
 
     def outside(self, value: object, field: str) -> object:
         """What stands beside the runs, with its variables."""
-        return self._put(value, {}, f"{self._where}: {field}", field)
+        return self._put(value, {}, self._where, field, field)
 
     def check_given(self) -> None:
         """Afterwards: whether each given variable is one of the plan.
@@ -138,7 +138,7 @@ class Expansion:
         made = []
         for cell in cells:
             words = f" ({', '.join(cell.values())})" if has_matrix else ""
-            found = self._put(rest, cell, f"{where}{words}", "", has_matrix=has_matrix)
+            found = self._put(rest, cell, f"{where}{words}", "", "", has_matrix=has_matrix)
             made.append((words, found if isinstance(found, dict) else {}))
         plain = [each.get("label") for _, each in made]
         # One that names its combination is used as it is.
@@ -159,10 +159,11 @@ class Expansion:
         cell: Mapping[str, str],
         where: str,
         path: str,
+        told: str,
         *,
         has_matrix: bool = False,
     ) -> object:
-        """A copy of ``value`` with its references replaced."""
+        """A copy, references replaced, of what is at ``path``, which its file calls ``told``."""
         self._spend(VALUE_COST)
         if isinstance(value, Mapping):
             return {
@@ -171,13 +172,17 @@ class Expansion:
                     cell,
                     where,
                     f"{path}.{camel(str(key))}" if path else json_name(str(key)),
+                    f"{told}.{key}" if told else str(key),
                     has_matrix=has_matrix,
                 )
                 for key, inner in value.items()
             }
         if isinstance(value, list):
             return [
-                self._put(inner, cell, where, f"{path}[]", has_matrix=has_matrix) for inner in value
+                self._put(
+                    inner, cell, where, f"{path}[]", f"{told}[{index}]", has_matrix=has_matrix
+                )
+                for index, inner in enumerate(value)
             ]
         if not isinstance(value, str):
             return value
@@ -192,11 +197,11 @@ class Expansion:
                 return ESCAPED if is_of_items else "${{"
             if match[1] is None:
                 raise UsageError(
-                    f"{where}: {path}: a ${{{{ is not closed by }}}}", hint=OWN_SPELLING
+                    f"{where}: {told}: a ${{{{ is not closed by }}}}", hint=OWN_SPELLING
                 )
             if is_of_items and match[1].strip().partition(".")[0] == ITEM:
                 return match[0]
-            found = self._value(match[1].strip(), cell if has_matrix else None, f"{where}: {path}")
+            found = self._value(match[1].strip(), cell if has_matrix else None, f"{where}: {told}")
             self._spend(len(found))
             return found.replace("${{", ESCAPED) if is_of_items else found  # it is read again
 
@@ -221,7 +226,7 @@ class Expansion:
                 raise UsageError(
                     f"{where}: {shown}: this run has no matrix",
                     hint="a dependency on all runs of a matrix names its label without `matrix`"
-                    if "depends" in where
+                    if where.rpartition(": ")[2].startswith(("after", "depends"))
                     else None,
                 )
             if name not in cell:
