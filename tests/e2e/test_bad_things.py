@@ -376,6 +376,22 @@ def test_on_a_disk_without_a_free_byte_a_killed_daemon_starts_and_cancels_and_de
             home.spawn("echo no room")
 
 
+@pytest.mark.requirement("e2e:bad:full-disk")
+def test_on_a_disk_that_fills_under_it_a_daemon_ends_what_is_cancelled_or_late(
+    tmp_path: Path,
+) -> None:
+    with small_disk(tmp_path, 32) as disk, live_home(tmp_path) as home:
+        cancelled = home.spawn(f"{MARK_ATTEMPT}; exec sleep 600")
+        late = home.spawn(f"{MARK_ATTEMPT}; exec sleep 600", runTimeoutSeconds=3)
+        until(lambda: len(home.marks_written()) == 2, what="the workers at work")
+        fill(disk)
+
+        home.post(f"/v1/runs/{cancelled}/cancel", {})
+        items = home.finish(cancelled, late, timeout_s=90)
+
+        assert [each["outcome"]["status"] for each in items] == ["cancelled", "timeout"]
+
+
 @pytest.mark.requirement("e2e:bad:full-disk-kill")
 def test_a_daemon_killed_on_a_full_disk_goes_on_once_there_is_space(tmp_path: Path) -> None:
     with small_disk(tmp_path, 32) as disk, live_home(tmp_path) as home:

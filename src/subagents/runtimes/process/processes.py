@@ -371,8 +371,10 @@ async def end_tree(
                 for group in groups:
                     await off_loop(partial(cgroups.kill, group, sparing=spared))
             _signal_all(left, signalled, force=now >= kill_at)
-            if shim is not None and os.getppid() == shim.pid and now > kill_at + SHIM_BOUND_S:
-                send(shim, signal.SIGKILL)  # it waits for us as for the worker's other children
+            if shim is not None and now > kill_at + SHIM_BOUND_S:
+                # On a full disk it waits with one `sleep` after the other, each of them left; or
+                # it waits for us, as for the worker's other children.
+                send(shim, signal.SIGKILL)
             until = now + RESCAN_S if now >= kill_at else min(kill_at, now + RESCAN_S)
             await _until_gone(left, until_s=until, clock=clock)
         elif shim is not None:
