@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import msgspec
 import pytest
@@ -174,6 +175,38 @@ def test_what_must_not_change_is_watched_by_content(
     }
     check = check_after(tmp_path, Contract(must_not_change=("tests",)), works[work])
     assert check.reason == told
+
+
+ODD: Final[dict[str, Callable[[Path], object]]] = {
+    "a link that leads nowhere": lambda path: path.symlink_to("nowhere"),
+    "a link out": lambda path: path.symlink_to("/etc/hostname"),
+    "a link to a directory outside": lambda path: path.symlink_to("/etc"),
+    "a link to a directory inside": lambda path: path.symlink_to("../c"),
+    "a link to itself": lambda path: path.symlink_to(path.name),
+    "a FIFO": os.mkfifo,
+}
+"""What lies in trees and is no file that can be read inside; each made at a path."""
+
+
+@pytest.mark.requirement("contract:scope")
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_what_is_no_readable_file_is_compared_as_well(
+    tmp_path: Path, odd: Callable[[Path], object]
+) -> None:
+    put(tmp_path, "b/f", "c/d")
+    path = tmp_path / "b" / "x"
+    odd(path)
+
+    def other() -> None:
+        path.unlink()
+        path.symlink_to("other")
+
+    changed, kept = Contract(must_change=("b",)), Contract(must_not_change=("b",))
+    assert check_after(tmp_path, kept, lambda: None).reason is None
+    assert check_after(tmp_path, changed, lambda: None).reason == "Nothing changed in b"
+    assert check_after(tmp_path, kept, other).evidence == "b/x modified"
+    assert check_after(tmp_path, kept, path.unlink).evidence == "b/x deleted"
+    assert check_after(tmp_path, kept, lambda: odd(path)).evidence == "b/x added"
 
 
 @pytest.mark.requirement("contract:scope")

@@ -113,6 +113,8 @@ def take_baseline(
 ) -> Baseline:
     """Fingerprint those of these files that are there; blocking.
 
+    What is no file that can be read inside, such as a link that leads nowhere, counts by its mark.
+
     Args:
         paths: As the contract names them, or as its patterns match them.
         unknown: Patterns that match too much to be known.
@@ -129,31 +131,29 @@ def take_baseline(
             continue
         try:
             found = _fingerprint(path, root, left, abandoned)
-        except FileFault:
-            continue  # no file yet: a regular one there later was made by the work
-        except OSError as error:
-            if error.errno not in NOT_THE_CHECKERS_FAULT:
-                left_out.append(path)
-            continue
-        except Abandoned:
+        except (Abandoned, OSError):
             left_out.append(path)
             continue
-        left -= 0 if found.sampled else found.size
-        files.append(found)
+        if found is not None:  # else: a file there later was made by the work
+            left -= 0 if found.sampled else found.size
+            files.append(found)
     return Baseline(files=tuple(files), unknown=tuple(left_out))
 
 
 def _fingerprint(
     path: str, root: WorkRoot, whole_bytes_max: int, abandoned: Callable[[], bool]
-) -> Fingerprint:
-    with open_regular(path, root) as file:
-        found = os.fstat(file.fileno())
-        is_sampled = found.st_size > whole_bytes_max
-        digest = (
-            sampled_sha256(file, found.st_size, abandoned)
-            if is_sampled
-            else sha256(file, abandoned)
-        )
+) -> Fingerprint | None:
+    try:
+        with open_regular(path, root) as file:
+            found = os.fstat(file.fileno())
+            is_sampled = found.st_size > whole_bytes_max
+            digest = (
+                sampled_sha256(file, found.st_size, abandoned)
+                if is_sampled
+                else sha256(file, abandoned)
+            )
+    except (FileFault, OSError) as error:
+        return _marked(path, root, error)
     return Fingerprint(
         path=path,
         size=found.st_size,
@@ -163,19 +163,27 @@ def _fingerprint(
     )
 
 
+def _marked(path: str, root: WorkRoot, error: Exception) -> Fingerprint | None:
+    """Of what cannot be read; None = nothing is there. Raises what says nothing about the work."""
+    if isinstance(error, OSError) and error.errno not in NOT_THE_CHECKERS_FAULT:
+        raise error
+    if (mark := root.mark(path)) is None:
+        return None
+    # No text of a file begins with a NUL byte: none is taken for the mark of something else.
+    digest = hashlib.sha256(b"\0" + mark).hexdigest()
+    return Fingerprint(path=path, size=len(mark), sha256=digest, modified_ns=0)
+
+
 def has_changed(
     path: str, before: Fingerprint, root: WorkRoot, abandoned: Callable[[], bool]
 ) -> bool:
-    """Whether the file is another one than before the work, or gone."""
+    """Whether what is there is another thing than before the work, or gone."""
     try:
         with open_regular(path, root) as file:
             return unchanged(file, before, abandoned) is None
-    except FileFault:
-        return True
-    except OSError as error:
-        if error.errno in NOT_THE_CHECKERS_FAULT:
-            return True
-        raise
+    except (FileFault, OSError) as error:
+        now = _marked(path, root, error)
+    return now is None or not now.is_as(before)
 
 
 def unchanged(file: BinaryIO, before: Fingerprint, abandoned: Callable[[], bool]) -> str | None:

@@ -53,7 +53,7 @@ def _files(pattern: PathPattern, root: WorkRoot, abandoned: Callable[[], bool]) 
             entries = root.entries(directory)
         except OSError:
             # Gone, or not ours to read: nothing in it can be counted, but that something is there.
-            if directory and directory == pattern.base and root.has_something(directory):
+            if directory and directory == pattern.base and root.mark(directory) is not None:
                 yield directory
             continue
         for entry in entries:

@@ -107,14 +107,23 @@ class WorkRoot(msgspec.Struct, frozen=True):
         except (OSError, ValueError, FileFault):
             return False
 
-    def has_something(self, path: str) -> bool:
-        """Whether anything is there, a link that leads nowhere among it."""
+    def mark(self, path: str) -> bytes | None:
+        """What tells that which is there from another thing, without reading it; None = nothing.
+
+        Of a link where it leads, of a FIFO or device what it is, of a file that may not be read its
+        size and when it was written.
+        """
         try:
             with self._place(path, follows_last=False) as (parent, name):
-                os.stat(name, dir_fd=parent, follow_symlinks=False)
+                found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+                if stat.S_ISLNK(found.st_mode):
+                    return b"link " + os.fsencode(os.readlink(name, dir_fd=parent))
         except (OSError, FileFault):
-            return False
-        return True
+            return None
+        told = (stat.S_IFMT(found.st_mode), found.st_rdev)
+        if stat.S_ISREG(found.st_mode):
+            told += (found.st_ino, found.st_size, found.st_mtime_ns)
+        return repr(told).encode()
 
     @contextlib.contextmanager
     def _place(self, path: str, *, follows_last: bool = True) -> Iterator[tuple[int, str]]:
