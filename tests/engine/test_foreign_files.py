@@ -199,6 +199,35 @@ async def test_what_another_writes_before_a_session_goes_on_is_not_its_work(
     assert (found is None) is (error is None)
 
 
+@pytest.mark.requirement("contract:fresh-after-waiting")
+@pytest.mark.parametrize(
+    ("first", "second", "meanwhile", "error"),
+    [
+        ([WRITE, {"exit": 1}], [WRITE, DONE], nobody_writes, None),
+        ([WRITE, {"exit": 1}], [DONE], other_writes, "was there before the run and did not change"),
+        ([{"exit": 1}], [DONE], other_writes, "was there before the run and did not change"),
+        (
+            [WRITE, DONE],
+            [WRITE, DONE],
+            nobody_writes,
+            "was there before the run and did not change",
+        ),
+    ],
+    ids=["its own", "over it", "another's", "of one that was done"],
+)
+async def test_what_a_failed_run_wrote_counts_for_its_retry_and_what_another_wrote_does_not(
+    world: World, first: list[Step], second: list[Step], meanwhile: Disturbance, error: str | None
+) -> None:
+    run = await world.until(await spawn(world, *first, verification=OUT))
+    await world.clock.advance(1)
+    await meanwhile(world)
+    context = SpawnContext(session=ME, settings=world.with_script("talker", *second))
+    receipt = await world.clock.result(world.engine.spawner.retry(run.id, context))
+    found = error_of(await world.until(receipt.run.id))
+    assert (error or "") in (found or "")
+    assert (found is None) is (error is None)
+
+
 @pytest.mark.requirement("contract:fresh-after-waiting", "durability:crash")
 async def test_what_another_writes_between_the_look_and_the_start_of_a_worker_is_not_its_work(
     world: World,

@@ -4,7 +4,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from subagents.domain.rules.contract import COMMAND_BYTES_MAX, SCHEMA_BYTES_MAX, validate
+from subagents.domain.rules.contract import (
+    COMMAND_BYTES_MAX,
+    SCHEMA_BYTES_MAX,
+    old_files,
+    validate,
+)
+from subagents.domain.run.baseline import Baseline, Fingerprint
 from subagents.domain.run.spec import (
     ARTIFACTS_MAX,
     PATH_BYTES_MAX,
@@ -149,3 +155,21 @@ def test_an_agents_contract_names_files_below_its_directory_alone(field: str) ->
 )
 def test_a_contract_that_can_be_checked_is_accepted(contract: Contract) -> None:
     validate(contract, commands_allowed=False)
+
+
+@pytest.mark.requirement("contract:fresh")
+def test_the_warning_of_old_files_is_about_artifacts_that_must_be_new_alone() -> None:
+    found = Baseline(
+        files=tuple(
+            Fingerprint(path=each, size=1, sha256="", modified_ns=0)
+            for each in ("src/a", "a.txt", "out/1.csv")
+        )
+    )
+    wanted = Contract(
+        artifacts=(Artifact(path="a.txt"), Artifact(path="out/*.csv", min_files=1)),
+        must_not_change=("src",),
+    )
+    (warning,) = old_files(wanted, found)
+    assert warning.startswith("a.txt, out/1.csv are there already and count only if")
+    kept = (Artifact(path="a.txt", fresh=False),)
+    assert old_files(Contract(artifacts=kept, must_change=("src",)), found) == ()

@@ -250,12 +250,20 @@ def _validate_text(field: str, text: str, *, bytes_max: int) -> None:
         raise ContractError(f"{field} must be at most {bytes_max} bytes, not {size}")
 
 
-def old_files(baseline: Baseline) -> tuple[str, ...]:
+def old_files(contract: Contract, baseline: Baseline) -> tuple[str, ...]:
     """A warning when files that must be new are there before the work; none is no warning."""
-    if not baseline.files:
+    fresh = [each for each in contract.artifacts if contract.is_fresh(each)]
+    named = {each.path for each in fresh if not each.is_glob}
+    patterns = [pattern_of(each.path, field="path") for each in fresh if each.is_glob]
+    old = [
+        each.path
+        for each in baseline.files
+        if each.path in named or any(pattern.matches(each.path) for pattern in patterns)
+    ]
+    if not old:
         return ()
-    names = listed([one_line(each.path) for each in baseline.files], OLD_FILES_NAMED)
-    is_one = len(baseline.files) == 1
+    names = listed([one_line(each) for each in old], OLD_FILES_NAMED)
+    is_one = len(old) == 1
     are, count, them = ("is", "counts", "it") if is_one else ("are", "count", "them")
     text = f"{names} {are} there already and {count} only if the run changes {them}"
     return (f"{text}; to accept {them} unchanged: --verify-existing (fresh: false)",)

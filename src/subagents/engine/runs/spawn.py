@@ -554,17 +554,21 @@ class Spawner:
         for field, checks in (("verification", wanted), (contract.JUDGES_OWN, judge)):
             if checks is not None and checks.has_patterns:
                 await self._off_loop(partial(check_schemas, checks, field=field))
-        if before is not None and is_inherited and before.verification.baseline is not None:
-            # The same promise goes on: what its session has done for it so far counts.
-            record = before.verification
+        repeated = draft.asked.repeats
+        if repeated is not None and (repeated.outcome is None or repeated.outcome.is_ok):
+            repeated = None
+        earlier = before if is_inherited else repeated
+        if earlier is not None and earlier.verification.baseline is not None:
+            # The same promise goes on: what its session, or the run that failed, has done for it
+            # so far counts.
+            record = earlier.verification
             spawned = replace(spawned, baseline=record.baseline, left=record.left)
             return replace(draft, spawned=spawned)
         if spawned.resolved.worktree is not None or spawned.resolved.place is not None:
             return draft  # not made yet, or not known where: looked at when it is
         # For its warnings alone: what others write before it starts is not its work.
         found = await self._verifier.before(wanted, root_of(spawned.resolved))
-        is_later = draft.asked.labels or draft.asked.repeats
-        told = () if is_later else contract.old_files(found.baseline)
+        told = () if draft.asked.labels else contract.old_files(wanted, found.baseline)
         return replace(
             draft,
             spawned=replace(spawned, vacuous=found.is_vacuous),
