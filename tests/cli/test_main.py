@@ -21,13 +21,14 @@ from subagents.cli.command_table import (
     command_of,
     current,
     groups,
+    meant,
     parents,
     renamed,
     target_of,
 )
 from subagents.cli.help_page import page
 from subagents.cli.main import main, overview, overview_of_all
-from subagents.cli.parser import declared
+from subagents.cli.parser import declared, parse
 from subagents.cli.topics import JSON, text_of, topics
 from subagents.config.daemon_record import own, written
 from subagents.config.paths import Paths
@@ -42,6 +43,7 @@ from subagents.errors import (
     EXIT_UNREACHABLE,
     EXIT_USAGE,
     EXIT_VERIFICATION_FAILED,
+    UsageError,
 )
 from subagents.extension import Command
 
@@ -130,7 +132,19 @@ def test_a_word_that_is_no_command_leads_to_one(
 ) -> None:
     assert main([word, "x"]) == EXIT_USAGE
     hint = capsys.readouterr().err.partition("hint: ")[2]
-    assert {*re.findall(r"subagents ([a-z]+)", hint)} <= {each.name.split()[0] for each in COMMANDS}
+    known = {"help", *(each.name.split()[0] for each in COMMANDS)}
+    assert {*re.findall(r"subagents ([a-z]+)", hint)} <= known
+
+
+@pytest.mark.requirement("cli:help")
+@pytest.mark.parametrize("command", COMMANDS, ids=[command.name for command in COMMANDS])
+def test_a_flag_of_other_tools_leads_to_one_that_the_command_has(command: Command) -> None:
+    known = {flag for each in declared(target_of(command)) for flag in each.names}
+    for flag in {each for each in MEANT if each.startswith("-")} - known:
+        with pytest.raises(UsageError) as refused:
+            parse(target_of(command), [flag], meant)
+        hint = refused.value.hint or ""
+        assert not hint.startswith("-") or hint.split()[0].rstrip(",") in known, hint
 
 
 @pytest.mark.requirement("cli:help")

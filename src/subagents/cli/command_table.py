@@ -66,19 +66,27 @@ heading without any all rows are extensions'."""
 ALIASES: Final = {"logs": "log", "ls": "list", "ps": "list"}
 """Words that people type who know docker, kubectl or a shell."""
 MEANT: Final = {
+    "-n": "--limit N",
+    "-o": "--json",
     "--background": "--detach, or: subagents spawn",
     "--budget": "--max-cost, --max-tokens or --max-time",
     "--failed": "--state failed",
+    "--format": "--json, or --format '{label}' with names in braces",
     "--name": "--label",
     "--no-wait": "--detach, or: subagents spawn",
+    "--output": "--json",
     "--running": "--state working",
     "--wait": "it waits, unless there is a --detach; later: subagents wait RUN",
     "--workdir": "--cwd DIR",
+    "exec": "subagents run 'COMMAND'",
+    "inspect": "subagents show RUN",
     "stop": "subagents cancel RUN ends a run; subagents down ends the daemon",
     "kill": "subagents cancel RUN",
+    "tail": "subagents log RUN --follow",
+    "top": "subagents list --watch",
     "rm": "subagents cancel RUN ends a run; ended runs are archived by themselves",
 }
-"""Words of other tools that are none here, and the way out."""
+"""Words of other tools that are none here, and the way out; a flag where the command has it."""
 RENAMED: Final = {
     "agents list": "agents",
     "agents show": "agents",

@@ -151,6 +151,8 @@ def _read(
         flag = flag if flag in flags else flag.replace("_", "-")
         if flag not in flags:
             said = meant(flag)
+            if said and said.startswith("-") and said.partition(" ")[0].rstrip(",") not in flags:
+                said = None
             text = f"there is no option {flag}{'' if said else near(flag, flags)}"
             raise UsageError(text, hint=said, details={"field": flag})
         into, each = flags[flag]

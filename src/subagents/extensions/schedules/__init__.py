@@ -24,6 +24,8 @@ extension = Extension(
     },
     renamed={
         "cron": "schedule add",
+        "cron list": "schedule list",
+        "cron remove": "schedule remove",
         "schedule show": "show schedule:",
         "schedule pause": "pause schedule:",
         "schedule resume": "resume schedule:",
