@@ -103,6 +103,11 @@ def test_the_daemon_sends_it_and_not_whoever_asks(home: Home, tmp_path: Path) ->
     tried = home.cli("notifications", "test", env={"PATH": f"{tmp_path / 'more'}:{without}"})
     assert tried.code == 1
     assert "not sent: neither notify-send nor osascript is on PATH" in tried.out
+    # So what whoever asks lacks is no problem.
+    home.ok("down", "--yes")
+    home.ok("up", env={"PATH": f"{tmp_path / 'more'}:{without}"})
+    checks = home.cli("doctor", "--json", env={"PATH": without}).rows("checks")
+    assert [each["status"] for each in checks if each["name"] == "notifications"] == ["ok"]
 
 
 @pytest.mark.requirement("notifications:problem")

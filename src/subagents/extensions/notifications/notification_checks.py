@@ -25,7 +25,8 @@ def checks(home: Paths, found: Document | None) -> Iterator[Check]:
         channel = channel_of(configured, settings, os.environ)
         to = f"{name} ({channel.where})"
         state = known.get(to)
-        problem = channel.problem() or (None if state is None else state.get("problem"))
+        # The daemon sends it: another Python may have what this one lacks.
+        problem = channel.problem() if state is None else state.get("problem")
         if problem:
             fix = f"mend that, then try it: subagents notifications test {name}"
             yield Check("notifications", WARN, f"{to}: you are told nothing: {problem}", fix)
