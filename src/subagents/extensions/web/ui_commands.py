@@ -145,9 +145,10 @@ def has_browser(environ: Mapping[str, str]) -> bool:
 
 def _cells(login: LoginRow) -> list[str]:
     now_ms = time.time_ns() // 1_000_000
-    ages = [
+    made, used = (
         age(now_ms - (milliseconds_of(at) or now_ms)) for at in (login.created_at, login.used_at)
-    ]
+    )
+    ages = [made, used if login.is_opened else "-"]
     browser = login.browser if login.is_opened else "nobody yet"
     if login.is_link:
         browser += f" (a link, over {_ahead(login.ends_at)})"
