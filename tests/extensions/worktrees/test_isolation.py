@@ -92,8 +92,14 @@ def test_a_contract_is_checked_in_the_worktree_and_its_verdict_names_what_else_c
 ) -> None:
     with live_home(tmp_path) as home:
         repository = a_repository(tmp_path / "repository")
-        contract = {"artifacts": [{"path": "out/report.json", "json": True}]}
-        task = "mkdir out; echo '{}' > out/report.json; rm tests/test_a.py; echo x > sub/a.txt"
+        contract = {
+            "artifacts": [{"path": "out/report.json", "json": True}],
+            "mustChange": ["sub/b"],
+        }
+        task = (
+            "mkdir -p out sub/b; echo '{}' > out/report.json; rm tests/test_a.py;"
+            " echo x | tee sub/a.txt > sub/b/c"
+        )
         receipt = spawn(home, repository, task, verification=contract)
         item = home.finish(receipt["runId"])[0]
         verdict = item["verification"]

@@ -454,7 +454,7 @@ def workspace_of(run: Run) -> wire.Workspace | None:
 
 
 def changes(run: Run) -> wire.Changes | None:
-    """What a run with a worktree changed; out of scope = not among its contract's artifacts."""
+    """What a run with a worktree changed; out of scope = not named by its contract."""
     tree, found = run.resolved.worktree, run.remains.changes
     if tree is None or found is None:
         return None
@@ -463,6 +463,10 @@ def changes(run: Run) -> wire.Changes | None:
     outside = workspace.out_of_scope(found, [each.path for each in wanted], prefix)
     # A glob of the contract names files that ``out_of_scope`` cannot know by their path.
     globs = [pattern_of(each.path, field="path") for each in wanted if each.is_glob]
+    globs += [
+        pattern_of(text, field="path", whole_directories=True)
+        for text in (run.spec.verification.must_change if run.spec.verification else ())
+    ]
     outside = tuple(
         path
         for path in outside
