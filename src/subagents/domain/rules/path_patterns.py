@@ -37,7 +37,9 @@ def pattern_of(text: str, *, field: str, whole_directories: bool = False) -> Pat
     """
     parts = [part for part in text.split("/") if part not in {"", "."}]
     if text.startswith("/") or ".." in parts:
-        raise ContractError(f"{field} must be a path or pattern below the working directory")
+        raise ContractError(
+            f"{field} must be a path or pattern below the working directory, relative to it"
+        )
     if len(parts) > PARTS_MAX:
         raise ContractError(f"{field} must have at most {PARTS_MAX} names, not {len(parts)}")
     fixed = list(takewhile(lambda part: _MAGIC.search(part) is None, parts))
