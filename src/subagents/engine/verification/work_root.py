@@ -120,9 +120,9 @@ class WorkRoot(msgspec.Struct, frozen=True):
                     return b"link " + os.fsencode(os.readlink(name, dir_fd=parent))
         except (OSError, FileFault):
             return None
-        told = (stat.S_IFMT(found.st_mode), found.st_rdev)
+        told = [stat.S_IFMT(found.st_mode), found.st_rdev]
         if stat.S_ISREG(found.st_mode):
-            told += (found.st_ino, found.st_size, found.st_mtime_ns)
+            told += [found.st_ino, found.st_size, found.st_mtime_ns]
         return repr(told).encode()
 
     @contextlib.contextmanager
