@@ -38,7 +38,8 @@ REFUSED = [
     Refused(one(regex=""), "verification.artifacts[0].regex must not be empty"),
     Refused(
         one(path="../*.csv", min_files=1),
-        "verification.artifacts[0].path must be a path or pattern below the working directory",
+        "verification.artifacts[0].path must be a path or pattern below the working directory,"
+        " relative to it",
     ),
     Refused(
         one(min_files=2, max_files=1),
@@ -46,7 +47,8 @@ REFUSED = [
     ),
     Refused(
         Contract(must_not_change=("/etc",)),
-        "verification.mustNotChange[0] must be a path or pattern below the working directory",
+        "verification.mustNotChange[0] must be a path or pattern below the working directory,"
+        " relative to it",
     ),
     Refused(one(path=""), "verification.artifacts[0].path must not be empty"),
     Refused(one(path="  "), "verification.artifacts[0].path must not be empty"),
