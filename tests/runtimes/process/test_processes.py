@@ -113,8 +113,9 @@ async def test_a_stopped_process_is_continued_so_that_it_can_heed_term(harness: 
 def test_stop_ends_what_a_worker_left_behind_when_it_exited(harness: Harness) -> None:
     async def go() -> None:
         runtime = harness.runtime()
-        # With the least of a busy machine: all that is written until the end is seen is read.
-        left = "setsid sleep 60 & setsid nice -n 19 yes & exit 0"
+        # One that never pauses fills the disk where this test is killed.
+        says = "setsid timeout 60 sh -c 'while echo more; do sleep 0.01; done'"
+        left = f"setsid sleep 60 & {says} & exit 0"
         await runtime.start(harness.launch("sh", "-c", left))
         assert (await harness.read(runtime)).exited.exit == Exit(code=0)
         assert harness.carriers()
