@@ -84,8 +84,10 @@ def check_fates(home: Home, acts: Acts, numbers: Sequence[int], kind: str) -> No
         for name, (_, words) in acts.items()
     }
     said = {name: each.communicate(timeout=TIMEOUT_S) for name, each in running.items()}
+    codes = {name: each.returncode for name, each in running.items()}
     for name in acts:
-        until(lambda name=name: times_done(home, own + name), "work, maybe that nobody waited for")  # type: ignore[misc]
+        told = f"work of {name}, maybe that nobody waited for: {codes}, {said}"
+        until(lambda name=name: times_done(home, own + name), told)  # type: ignore[misc]
 
     found = {n: (each.returncode, times_done(home, own + n)) for n, each in running.items()}
     assert found == {name: (code, 1) for name, (code, _) in acts.items()}, said
