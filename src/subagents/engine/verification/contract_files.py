@@ -169,7 +169,7 @@ def _marked(path: str, root: WorkRoot, error: Exception) -> Fingerprint | None:
         raise error
     if (mark := root.mark(path)) is None:
         return None
-    # No text of a file begins with a NUL byte: none is taken for the mark of something else.
+    # Behind a NUL byte, so that no text file with the same words is taken for it.
     digest = hashlib.sha256(b"\0" + mark).hexdigest()
     return Fingerprint(path=path, size=len(mark), sha256=digest, modified_ns=0)
 
